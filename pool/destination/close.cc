@@ -156,20 +156,25 @@ EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId her
   }
 }
 
-void end_inspection(std::uint32_t index, bool still_idle, CloseCause cause, Instant now, bool in_order) {
+void keep_inspected(std::uint32_t index, Instant now) {
   SlotEntry& entry = static_cast<SlotEntry&>(*EntryIndex::process().find(index));
-  entry.value.owner->end_inspection(entry, still_idle, cause, now, in_order);
+  entry.value.owner->keep_inspected(entry, now);
 }
 
-void Destination::Impl::end_inspection(SlotEntry& entry, bool still_idle, CloseCause cause, Instant now,
-                                       bool in_order) {
-  if (still_idle) {
-    const Change change = end_inspect(entry.word, true);
-    CARPOOL_ASSERT(change);
-    pool.publish(entry, change.after.home());
-    pending.inspection_ended();  // after it is idle: after_idle() serves waiters that relied on the count
-    return after_idle(&entry, now);
-  }
+void close_inspected(std::uint32_t index, CloseCause cause, Instant now, bool in_order) {
+  SlotEntry& entry = static_cast<SlotEntry&>(*EntryIndex::process().find(index));
+  entry.value.owner->close_inspected(entry, cause, now, in_order);
+}
+
+void Destination::Impl::keep_inspected(SlotEntry& entry, Instant now) {
+  const Change change = end_inspect(entry.word, true);
+  CARPOOL_ASSERT(change);
+  pool.publish(entry, change.after.home());
+  pending.inspection_ended();  // after it is idle: after_idle() serves waiters that relied on the count
+  after_idle(&entry, now);
+}
+
+void Destination::Impl::close_inspected(SlotEntry& entry, CloseCause cause, Instant now, bool in_order) {
   DeferredActions actions;
   {
     const Held lock(mutex);

@@ -218,16 +218,17 @@ struct EventClaim {
   enum class Kind : std::uint8_t {
     stale,       // drop the event
     in_use,      // in use on this loop: pass the event to *pooled
-    inspecting,  // was idle, and this call reserved it: check the socket, then call end_inspection()
+    inspecting,  // was idle, and this call reserved it: check the socket, then keep or close it
     session,     // lives on this loop: pass the event to *pooled, which calls retire() when it ends
   } kind = Kind::stale;
   PooledConnection* pooled = nullptr;
   Destination* destination = nullptr;
 };
 EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId here);
-// Ends an inspection; must be called on the loop that claimed it. `still_idle`: the connection stays idle and is
-// offered to waiters; otherwise it is closed with `cause`. `in_order`: the peer sent only FIN (or close_notify), so the
-// idle time is learned.
-void end_inspection(std::uint32_t index, bool still_idle, CloseCause cause, Instant now, bool in_order = false);
+// End an inspection; must be called on the loop that claimed it. keep_inspected(): the connection stays idle and is
+// offered to waiters. close_inspected(): it is closed with `cause`. `in_order`: the peer sent only FIN (or
+// close_notify), so the idle time is learned.
+void keep_inspected(std::uint32_t index, Instant now);
+void close_inspected(std::uint32_t index, CloseCause cause, Instant now, bool in_order = false);
 
 }  // namespace carpool::pool

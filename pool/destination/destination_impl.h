@@ -202,7 +202,8 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   void record_close(SlotEntry& entry, CloseCause cause, DeferredActions& actions) REQUIRES(mutex);
   void discard(SlotEntry& entry, CloseCause cause, Instant now) EXCLUDES(mutex);
   void inspection_lost() EXCLUDES(mutex);
-  void end_inspection(SlotEntry& entry, bool still_idle, CloseCause cause, Instant now, bool in_order) EXCLUDES(mutex);
+  void keep_inspected(SlotEntry& entry, Instant now) EXCLUDES(mutex);
+  void close_inspected(SlotEntry& entry, CloseCause cause, Instant now, bool in_order) EXCLUDES(mutex);
   void sweep(Instant now) EXCLUDES(mutex);
   void stop(Instant now) EXCLUDES(mutex);
   bool reclaim(Instant now, Duration unused) EXCLUDES(mutex);

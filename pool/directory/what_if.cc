@@ -229,7 +229,7 @@ void Simulation::origin_closes(std::uint64_t id, std::uint64_t idle_period) {
   const std::uint32_t index = found->second->index, generation = found->second->generation;
   const EventClaim claim = claim_event(index, generation, 0);
   if (claim.kind == EventClaim::Kind::session) return pool_.retire(index, generation, CloseCause::peer_closed, now_);
-  if (claim.kind == EventClaim::Kind::inspecting) end_inspection(index, false, CloseCause::peer_closed, now_);
+  if (claim.kind == EventClaim::Kind::inspecting) close_inspected(index, CloseCause::peer_closed, now_);
 }
 
 void Simulation::perform(const Event& event) {

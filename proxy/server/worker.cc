@@ -179,10 +179,10 @@ void Worker::on_shared_ready(std::uint32_t index, std::uint32_t generation, exec
     return;
   }
   // The connection is idle and this loop won the entry, so only TLS control records are expected.
-  const bool still_idle = !connection.transport().hangup_seen() && connection.transport().no_data_pending();
-  const bool in_order = !still_idle && connection.transport().ended_in_order();
-  const auto cause = connection.transport().flooded() ? pool::CloseCause::error : pool::CloseCause::peer_closed;
-  pool::end_inspection(index, still_idle, cause, loop_->now(), in_order);
+  net::Transport& transport = connection.transport();
+  if (!transport.hangup_seen() && transport.no_data_pending()) return pool::keep_inspected(index, loop_->now());
+  const auto cause = transport.flooded() ? pool::CloseCause::error : pool::CloseCause::peer_closed;
+  pool::close_inspected(index, cause, loop_->now(), transport.ended_in_order());
 }
 
 }  // namespace carpool::proxy

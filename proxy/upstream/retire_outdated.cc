@@ -65,7 +65,7 @@ class LeastUseful final : public pool::ConnectionVisitor {
 void end(pool::Destination& destination, const Outdated::One& one, LoopId home, Instant now) LOOP_ONLY {
   if (one.session) return destination.retire(one.index, one.generation, one.cause, now);
   const pool::EventClaim claim = pool::claim_event(one.index, one.generation, home);
-  if (claim.kind == pool::EventClaim::Kind::inspecting) pool::end_inspection(one.index, false, one.cause, now);
+  if (claim.kind == pool::EventClaim::Kind::inspecting) pool::close_inspected(one.index, one.cause, now);
 }
 }  // namespace
 

@@ -110,7 +110,8 @@ class DestinationScenario : public Scenario {
     if (claim.kind != pool::EventClaim::Kind::inspecting) return;
     if (wire.users != 0) world.wrong = "inspected while in use";
     wire.peer_closed = !still_idle;
-    pool::end_inspection(event.index, still_idle, pool::CloseCause::peer_closed, world.now);
+    if (still_idle) return pool::keep_inspected(event.index, world.now);
+    pool::close_inspected(event.index, pool::CloseCause::peer_closed, world.now);
   }
 
   // ---- after the run ----

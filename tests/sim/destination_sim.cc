@@ -240,7 +240,7 @@ class History {
       if (claim.kind == pool::EventClaim::Kind::session) {
         world_.retire(*claim.destination, *wire, cause);
       } else {
-        pool::end_inspection(wire->index, false, cause, world_.now);
+        pool::close_inspected(wire->index, cause, world_.now);
       }
       return true;
     }
@@ -270,8 +270,8 @@ class History {
   void end_inspection() {
     FakeConnection& wire = *std::exchange(looked_at_, nullptr);
     world_.on(*wire.watched_on);
-    pool::end_inspection(wire.index, wire.clean_for_reuse(), pool::CloseCause::peer_closed, world_.now,
-                         wire.peer_closed);
+    if (wire.clean_for_reuse()) return pool::keep_inspected(wire.index, world_.now);
+    pool::close_inspected(wire.index, pool::CloseCause::peer_closed, world_.now, wire.peer_closed);
   }
   void close_some_wire() {
     if (world_.live.empty()) return;

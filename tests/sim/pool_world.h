@@ -205,8 +205,11 @@ class FakeEnvironment : public pool::Environment {
       retire(*claim.destination, wire, pool::CloseCause::peer_closed);
     }
     if (claim.kind == pool::EventClaim::Kind::inspecting) {
-      pool::end_inspection(event.index, wire.clean_for_reuse(), pool::CloseCause::peer_closed, now,
-                           wire.peer_closed && !wire.dirty);
+      if (wire.clean_for_reuse()) {
+        pool::keep_inspected(event.index, now);
+      } else {
+        pool::close_inspected(event.index, pool::CloseCause::peer_closed, now, wire.peer_closed && !wire.dirty);
+      }
     }
     return true;
   }

@@ -133,7 +133,7 @@ TEST_F(AtABoundary, LearnsNoIdleLimitFromWhatItClosedItself) {
     const EventClaim claim = claim_event(wire.index, wire.generation, 0);
     ASSERT_EQ(claim.kind, EventClaim::Kind::inspecting);
     rest(seconds(2));
-    end_inspection(wire.index, false, CloseCause::unhealthy, world.now, true);
+    close_inspected(wire.index, CloseCause::unhealthy, world.now, true);
     rest(seconds(2));
     destination().sweep(world.now);
   }

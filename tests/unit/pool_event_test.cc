@@ -110,7 +110,7 @@ TEST_F(AnEvent, KeepsBorrowersFromDialingWhileItIsLookedAt) {
   TestBorrower& one = waiting({}, 1);
   EXPECT_TRUE(world.dials.empty());
   world.on(0);
-  end_inspection(wire.index, true, CloseCause::peer_closed, world.now);
+  keep_inspected(wire.index, world.now);
   world.deliver_all();
   EXPECT_EQ(one.state, State::leased) << "idle again, it was offered to the line";
 }
@@ -121,7 +121,7 @@ TEST_F(AnEvent, ThatFoundTheConnectionDeadLetsTheQueueDial) {
   waiting({}, 1);
   wire.peer_closed = true;
   world.on(0);
-  end_inspection(wire.index, false, CloseCause::peer_closed, world.now);
+  close_inspected(wire.index, CloseCause::peer_closed, world.now);
   ASSERT_EQ(world.dials.size(), 1U);
   EXPECT_EQ(world.opened.back(), OpenCause::stale_found);
 }
@@ -131,7 +131,7 @@ TEST_F(AnEvent, UnderInspectionAtTheStopIsClosedAfterIt) {
   ASSERT_EQ(claim(wire.index, wire.generation, 0), Kind::inspecting);
   destination().stop(world.now);
   EXPECT_EQ(world.live.size(), 1U);
-  end_inspection(wire.index, true, CloseCause::peer_closed, world.now);
+  keep_inspected(wire.index, world.now);
   EXPECT_TRUE(world.live.empty());
 }
 

@@ -289,7 +289,7 @@ TEST_F(Commanded, ADrainClosesAConnectionThatIsInspectedMeanwhile) {
   ASSERT_EQ(claim_event(wire.index, wire.generation, 0).kind, EventClaim::Kind::inspecting);
   destination().drain(world.now);
   EXPECT_TRUE(world.closed.empty());
-  end_inspection(wire.index, true, CloseCause::peer_closed, world.now);
+  keep_inspected(wire.index, world.now);
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::drained});
 }
 
@@ -343,7 +343,7 @@ TEST_F(Commanded, AReconnectReplacesAConnectionThatIsInspectedMeanwhile) {
   ASSERT_EQ(claim_event(old.index, old.generation, 0).kind, EventClaim::Kind::inspecting);
   destination().reconnect(world.now);
   EXPECT_TRUE(world.dials.empty());
-  end_inspection(old.index, true, CloseCause::peer_closed, world.now);
+  keep_inspected(old.index, world.now);
   ASSERT_EQ(world.dials.size(), 1U);
   EXPECT_EQ(world.opened.back(), OpenCause::reconnect);
   world.dialed();
@@ -357,7 +357,7 @@ TEST_F(Commanded, AReconnectDialsOneSuccessorOfAConnectionThatIsInspectedLater) 
   destination().reconnect(world.now);
   ASSERT_EQ(world.dials.size(), 1U);
   ASSERT_EQ(claim_event(old.index, old.generation, 0).kind, EventClaim::Kind::inspecting);
-  end_inspection(old.index, true, CloseCause::peer_closed, world.now);
+  keep_inspected(old.index, world.now);
   EXPECT_EQ(world.dials.size(), 1U);
 }
 
@@ -409,7 +409,7 @@ TEST_F(Commanded, AQuarantineThatEndsWhileItsConnectionIsInspectedIsNotForgotten
   world.deliver_all();
   EXPECT_EQ(two.state, State::waiting) << "it is being inspected";
   world.now = before + milliseconds(49);
-  end_inspection(wire.index, true, CloseCause::peer_closed, world.now);
+  keep_inspected(wire.index, world.now);
   ASSERT_EQ(world.wakes.size(), 1U) << "somebody waits, and only time can serve it";
   world.now = world.wakes.front().first;
   destination().wake(world.now);

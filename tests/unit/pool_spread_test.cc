@@ -272,7 +272,7 @@ TEST_F(ThreeAddresses, MakeRoomForANewOneWhereThePoolIsFull) {
     world.on(*wire->watched_on);
     ASSERT_EQ(claim_event(wire->index, wire->generation, 0).kind, EventClaim::Kind::inspecting);
     destination().endpoints().rebalance_done();
-    end_inspection(wire->index, false, CloseCause::rebalanced, world.now);
+    close_inspected(wire->index, CloseCause::rebalanced, world.now);
     break;
   }
   serve();

@@ -136,7 +136,7 @@ class Runner {
     auto& socket = static_cast<Socket&>(*claim.pooled);
     ++socket.seen_events;
     // Handles the event as a hangup.
-    if (claim.kind == EventClaim::Kind::inspecting) end_inspection(event.index, false, CloseCause::peer_closed, now);
+    if (claim.kind == EventClaim::Kind::inspecting) close_inspected(event.index, CloseCause::peer_closed, now);
   }
   Destination& any() { return *destinations_[random_() % destinations_.size()]; }
   void act(User& user) {

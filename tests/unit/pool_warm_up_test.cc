@@ -159,7 +159,7 @@ TEST_F(AWarmUp, CountsAConnectionThatIsInspectedAmongThoseThatMinIdleKeeps) {
   ASSERT_EQ(claim_event(inspected.index, inspected.generation, 0).kind, EventClaim::Kind::inspecting);
   sweep();
   EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
-  end_inspection(inspected.index, true, CloseCause::peer_closed, world.now);
+  keep_inspected(inspected.index, world.now);
 }
 
 TEST_F(AWarmUp, RenewsWhatMinIdleKeepsWhenItExpires) {

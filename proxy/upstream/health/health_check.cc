@@ -108,8 +108,8 @@ void HealthCheck::check_one(const Candidate& candidate, Instant now) {
   const pool::EventClaim claim = pool::claim_event(candidate.index, candidate.generation, context_.loop.id());
   if (claim.kind != pool::EventClaim::Kind::inspecting) return;  // borrowed or closed meanwhile
   net::Transport& transport = static_cast<Connection&>(*claim.pooled).transport();
-  const bool silent = !transport.hangup_seen() && transport.no_data_pending();
-  pool::end_inspection(candidate.index, silent, pool::CloseCause::unhealthy, now);
+  if (!transport.hangup_seen() && transport.no_data_pending()) return pool::keep_inspected(candidate.index, now);
+  pool::close_inspected(candidate.index, pool::CloseCause::unhealthy, now);
 }
 
 void HealthCheck::ask_some(Instant now) {

@@ -375,9 +375,11 @@ class PlaneWorld final : public pool::Environment {
       if (connection.user != nullptr) connection.user->on_upstream_ready();
       return true;
     }
-    const bool still_idle = !connection.transport().hangup_seen() && connection.transport().no_data_pending();
-    const bool in_order = !still_idle && connection.transport().ended_in_order();
-    pool::end_inspection(link.index, still_idle, pool::CloseCause::peer_closed, now, in_order);
+    if (!connection.transport().hangup_seen() && connection.transport().no_data_pending()) {
+      pool::keep_inspected(link.index, now);
+    } else {
+      pool::close_inspected(link.index, pool::CloseCause::peer_closed, now, connection.transport().ended_in_order());
+    }
     return true;
   }
   bool may_act(const OriginLink& link) {
