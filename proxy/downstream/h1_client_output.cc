@@ -54,15 +54,13 @@ void H1Client::send_end(const http::Fields& trailers) {
 }
 
 std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
-  const http::RequestHead& request = exchange_->request();
   if (connect_answered_) {  // the client already uses the tunnelled protocol
     cut_ = close_sent_ = true;
     std::string unsent;
-    return http::write_error_reply(unsent, fault, request.version, true, false, context_.pseudonym);
+    return http::write_error_reply(unsent, fault, reply_rules(close_sent_));
   }
   close_sent_ = !keep || closes_after_reply();
-  return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.has_method("HEAD"),
-                                 context_.pseudonym, http::announced_keep_alive(listen_.idle_timeout));
+  return http::write_error_reply(out().text(), fault, reply_rules(close_sent_));
 }
 
 // Returns true if this client closes after a reply of carpool's own.

@@ -92,7 +92,7 @@ std::uint16_t H2ClientStream::send_error(const Fault& fault, bool grpc, bool hea
   const std::string_view pseudonym = client_.context().pseudonym;
   const std::uint16_t status =
       grpc ? http::write_grpc_reply(text, fault, pseudonym)
-           : http::write_error_reply(text, fault, http::Version::http11, false, head, pseudonym);
+           : http::write_error_reply(text, fault, {.via_pseudonym = pseudonym, .head_request = head});
   send_own(text, grpc || head ? "HEAD" : "GET");  // in gRPC's form it has no body
   return status;
 }

@@ -80,7 +80,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void on_client_progress() LOOP_ONLY { arm_deadline(); }  // the client reads its response
   void on_client_writable() LOOP_ONLY;                     // its write queue drained below the high watermark
   void on_client_gone() LOOP_ONLY;
-  void on_token_news() LOOP_ONLY;                             // while the exchange waits for a token
+  void on_token_changed() LOOP_ONLY;                          // while the exchange waits for a token
   void on_client_timed_out(std::string_view rule) LOOP_ONLY;  // like on_client_gone(), caused by this rule
   // After 101 or CONNECT: raw bytes from the client, and its FIN.
   bool tunnelled() const LOOP_ONLY { return state_ == ExchangeState::tunnel; }

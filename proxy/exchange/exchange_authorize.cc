@@ -49,7 +49,7 @@ AttemptState Exchange::await_token() {
   return AttemptState::over;
 }
 
-void Exchange::on_token_news() {
+void Exchange::on_token_changed() {
   CARPOOL_ASSERT(state_ == ExchangeState::authorizing);
   follow_reload();
   if (has_token()) {

@@ -26,10 +26,10 @@ class ExchangePool {
   }
   // Adds an exchange that waits for its origin's token. An exchange in use is in no other list.
   void await_token(Exchange& exchange) LOOP_ONLY { waiting_.push_back(exchange); }
-  void on_token_news() LOOP_ONLY {
+  void on_token_changed() LOOP_ONLY {
     List<Exchange, ExchangeTag> notified;
     while (!waiting_.empty()) notified.push_back(waiting_.pop_front());
-    while (!notified.empty()) notified.pop_front().on_token_news();
+    while (!notified.empty()) notified.pop_front().on_token_changed();
   }
   // Calls `visit` for every exchange, also for idle ones.
   template <class Visit>

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "proxy/exchange/reach.h"
+#include "proxy/exchange/routing_mode.h"
 #include "proxy/net/egress_policy.h"
 #include "proxy/upstream/origin/egress_log.h"
 

@@ -163,18 +163,17 @@ std::uint8_t grpc_code(const Fault& fault) {
   return fault.grpc != 0 ? fault.grpc : static_cast<std::uint8_t>(row(fault.kind).grpc);
 }
 
-std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,
-                                bool head_request, std::string_view via_pseudonym, std::uint32_t keep_alive) {
+std::uint16_t write_error_reply(std::string& out, const Fault& fault, const ReplyRules& rules) {
   const FaultStatus mapped = fault_status(fault.kind);
   const std::string body = body_of(mapped, words(fault));
   out.append("HTTP/1.1 ").append(std::to_string(mapped.status)).append(1, ' ').append(mapped.reason);
-  append_cause(out, fault, mapped.error, via_pseudonym);
+  append_cause(out, fault, mapped.error, rules.via_pseudonym);
   if (mapped.retry_after) out.append("\r\nRetry-After: ").append(std::to_string(fault.retry_after));
   out.append("\r\n").append(fault.challenge);
-  append_persistence(out, client_version, close, keep_alive);
+  append_persistence(out, rules.client_version, rules.close, rules.keep_alive);
   out.append("Content-Type: text/plain; charset=utf-8\r\nContent-Length: ").append(std::to_string(body.size()));
   out.append("\r\n\r\n");
-  if (!head_request) out.append(body);
+  if (!rules.head_request) out.append(body);
   return mapped.status;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/fault.h"
+#include "proxy/http/forward.h"
 #include "proxy/http/message.h"
 
 namespace carpool::proxy::http {
@@ -29,9 +30,8 @@ std::uint8_t grpc_code(const Fault& fault);
 bool is_grpc(const RequestHead& request);
 bool is_grpc_type(std::string_view content_type);
 
-// Appends a complete local reply and returns its status. `close`: send Connection: close. `keep_alive`: see ReplyRules.
-std::uint16_t write_error_reply(std::string& out, const Fault& fault, Version client_version, bool close,
-                                bool head_request, std::string_view via_pseudonym, std::uint32_t keep_alive = 0);
+// Appends a complete local reply and returns its status. `rules.own` and `rules.upgrade` have no effect.
+std::uint16_t write_error_reply(std::string& out, const Fault& fault, const ReplyRules& rules);
 
 // Appends the head of a local reply to a gRPC request: status 200 and grpc-status without a body ("Trailers-Only"). A
 // gRPC client treats any other status as a broken server and shows no text. Returns the status that another client

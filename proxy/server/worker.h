@@ -71,7 +71,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   // that closed.
   void on_reload(const config::Dns& dns, const config::Otlp& otlp,
                  const std::vector<const Listener*>& closed) LOOP_ONLY;
-  void on_token_news() LOOP_ONLY { exchanges_.on_token_news(); }
+  void on_token_changed() LOOP_ONLY { exchanges_.on_token_changed(); }
   // Closes connections made with replaced certificates of these identities: idle ones now, the others after their
   // requests.
   void retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) LOOP_ONLY;

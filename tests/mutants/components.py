@@ -131,13 +131,13 @@ DECISIONS = [
     m("a silent stream is looked at all the time", X + "exchange_deadlines.cc", "if (silent_) return deadline_after(now, limits_->idle_timeout);", "", EXCHANGE),
     m("an attempt is never late", X + "exchange_deadlines.cc", "if (now >= attempt_at(awaited.body_ended)) return Deadline::attempt;", "", EXCHANGE),
     # ---- where a request may go ----
-    m("a port does not distinguish origins", X + "reach.cc", "a.scheme == b.scheme && a.host == b.host && a.port == b.port", "a.scheme == b.scheme && a.host == b.host", EXCHANGE),
-    m("a scheme does not distinguish origins", X + "reach.cc", "a.scheme == b.scheme && a.host == b.host && a.port == b.port", "a.host == b.host && a.port == b.port", EXCHANGE),
-    m("every alias leads to the fixed origin", X + "reach.cc", "settings != nullptr && same_place(settings->origin, origin_)", "settings != nullptr", EXCHANGE),
-    m("an absolute target is the listener's own", X + "reach.cc", "if (!of_plain_client) return false;", "", EXCHANGE),
-    m("an alias of a forward proxy is not followed", X + "reach.cc", "if (settings != nullptr && !downgrade) return settings->origin;", "", EXCHANGE),
-    m("route_by_host off routes by host", X + "reach.cc", "target.form != http::TargetForm::absolute && !route_by_host_", "false", EXCHANGE),
-    m("any port is the listener's localhost", X + "reach.cc", "asked.port == listener_.port() && (listener_.loopback() || listener_.wildcard())", "listener_.loopback() || listener_.wildcard()", EXCHANGE),
+    m("a port does not distinguish origins", X + "routing_mode.cc", "a.scheme == b.scheme && a.host == b.host && a.port == b.port", "a.scheme == b.scheme && a.host == b.host", EXCHANGE),
+    m("a scheme does not distinguish origins", X + "routing_mode.cc", "a.scheme == b.scheme && a.host == b.host && a.port == b.port", "a.host == b.host && a.port == b.port", EXCHANGE),
+    m("every alias leads to the fixed origin", X + "routing_mode.cc", "settings != nullptr && same_place(settings->origin, origin_)", "settings != nullptr", EXCHANGE),
+    m("an absolute target is the listener's own", X + "routing_mode.cc", "if (!of_plain_client) return false;", "", EXCHANGE),
+    m("an alias of a forward proxy is not followed", X + "routing_mode.cc", "if (settings != nullptr && !downgrade) return settings->origin;", "", EXCHANGE),
+    m("route_by_host off routes by host", X + "routing_mode.cc", "target.form != http::TargetForm::absolute && !route_by_host_", "false", EXCHANGE),
+    m("any port is the listener's localhost", X + "routing_mode.cc", "asked.port == listener_.port() && (listener_.loopback() || listener_.wildcard())", "listener_.loopback() || listener_.wildcard()", EXCHANGE),
     m("routes of all listeners are one", X + "router.cc", "key_.append(reinterpret_cast<const char*>(&address), sizeof address);", "static_cast<void>(address);", ROUTER),
     m("a route is cached however long its key", X + "router.cc", "if (key_.size() > kMaxCachedLength) return &uncached_.emplace(std::move(*made));", "", ROUTER),
     m("a route of one form serves the other", X + "router.cc", "target.form == http::TargetForm::absolute ? 'a' : target.named ? 'n' : 'h'", "'a'", ROUTER),
@@ -283,9 +283,8 @@ FLOW = [
     m("an HTTP/1.0 client gets an interim response", C + "h1_client_output.cc", "if (exchange_->request().version != http::Version::http11) return true;", "", PLANE),
     m("a reply says nothing of the close of a client whose own connection ended", C + "h1_client_output.cc", "private_state_ == PrivateState::lent || private_state_ == PrivateState::broken", "private_state_ == PrivateState::lent", PLANE),
     m("a client is kept after a fault that asks for close", C + "h1_client_output.cc",
-      "close_sent_ = !keep || closes_after_reply();\n  return http::write_error_reply(out().text(), fault, request.version, close_sent_, request.has_method(\"HEAD\"),\n"
-      "                                 context_.pseudonym, http::announced_keep_alive(listen_.idle_timeout));",
-      "return http::write_error_reply(out().text(), fault, request.version, false, request.method == \"HEAD\", context_.pseudonym);", PLANE),
+      "close_sent_ = !keep || closes_after_reply();\n  return http::write_error_reply(out().text(), fault, reply_rules(close_sent_));",
+      "return http::write_error_reply(out().text(), fault, reply_rules(false));", PLANE),
 ]
 
 MUTANTS = EXECUTION + DECISIONS + FLOW

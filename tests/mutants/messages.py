@@ -161,7 +161,7 @@ RULES = [
     m("a blank value may be set", H + "set_field.cc", "value.empty() || blank(value.front()) || blank(value.back())", "value.empty()", HTTP),
     # ---- replies ----
     m("a quote ends the details", H + "error_reply.cc", "if (c == '\"' || c == '\\\\') out.push_back('\\\\');", "", HTTP),
-    m("a reply to HEAD has a body", H + "error_reply.cc", "if (!head_request) out.append(body);", "out.append(body);", HTTP),
+    m("a reply to HEAD has a body", H + "error_reply.cc", "if (!rules.head_request) out.append(body);", "out.append(body);", HTTP),
     m("429 comes without Retry-After", H + "error_reply.cc", "found.status == 503 || found.status == 429", "found.status == 503", HTTP),
     m("grpc-web is gRPC", H + "error_reply.cc", "value.size() == kType.size() || std::string_view(\"+; \\t\").find(value[kType.size()]) != std::string_view::npos", "true", HTTP),
     m("a percent sign stands bare in grpc-message", H + "error_reply.cc", "c >= 0x20 && c <= 0x7E && c != '%'", "c >= 0x20 && c <= 0x7E", HTTP),

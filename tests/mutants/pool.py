@@ -94,7 +94,7 @@ MUTANTS = [
     m("the place of a closed connection is never free again", "pool/destination/close.cc", "pool.vacate(entry);", "", "unit"),
     m("a closed connection serves no waiter", "pool/destination/close.cc", "if (run_actions(actions) || actions.more) serve_own_waiters(now, why);", "static_cast<void>(run_actions(actions));",
       "unit"),
-    m("an inspection that finds nothing serves no waiter", "pool/destination/close.cc", "return after_idle(&entry, now);", "return;", "explorer"),
+    m("an inspection that finds nothing serves no waiter", "pool/destination/close.cc", "after_idle(&entry, now);", "", "explorer"),
     m("an inspection is not counted", "pool/destination/pending_places.h", "return begun_.load(std::memory_order_seq_cst) - ended;",
       "return 0;", "unit"),
     m("an inspection that ended since the search does not count as coming", "pool/destination/dial.cc", "pending.inspecting_since(actions.inspections_ended) : 0", "pending.inspecting() : 0",

@@ -11,7 +11,8 @@ constexpr std::string_view kVia = "carpool-1a2b3c4d";
 
 std::string reply(const Fault& fault, Version version = Version::http11, bool close = false, bool head = false) {
   std::string out;
-  const std::uint16_t status = write_error_reply(out, fault, version, close, head, kVia);
+  const std::uint16_t status = write_error_reply(
+      out, fault, {.via_pseudonym = kVia, .client_version = version, .close = close, .head_request = head});
   EXPECT_EQ(out.substr(0, 13), "HTTP/1.1 " + std::to_string(status) + " ");
   return out;
 }

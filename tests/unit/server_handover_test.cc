@@ -8,8 +8,8 @@
 
 #include "proxy/server/handover/fd_message.h"
 #include "proxy/server/handover/handover_client.h"
+#include "proxy/server/handover/handover_message.h"
 #include "proxy/server/handover/handover_state.h"
-#include "proxy/server/handover/handover_word.h"
 
 namespace carpool::proxy {
 namespace {

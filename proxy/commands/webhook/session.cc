@@ -72,7 +72,7 @@ void WebhookSession::on_request() {
 void WebhookSession::on_malformed(const Fault& fault) {
   WriteBatch out;
   const bool head = http_.request().head().has_method("HEAD");
-  http::write_error_reply(out.text(), fault, http::Version::http11, true, head, "carpool");
+  http::write_error_reply(out.text(), fault, {.via_pseudonym = "carpool", .close = true, .head_request = head});
   http_.send(out);
 }
 

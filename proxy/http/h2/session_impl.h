@@ -9,7 +9,7 @@
 
 #include "proxy/http/h2/abuse_guard.h"
 #include "proxy/http/h2/closed_streams.h"
-#include "proxy/http/h2/frame_watch.h"
+#include "proxy/http/h2/frame_tracker.h"
 #include "proxy/http/h2/goaway_filter.h"
 #include "proxy/http/h2/head_reader.h"
 #include "proxy/http/h2/memory.h"

@@ -6,7 +6,7 @@
 
 #include "proxy/net/tls/client_context.h"
 #include "proxy/net/tls/openssl.h"
-#include "proxy/net/tls/session_cache.h"
+#include "proxy/net/tls/session_store.h"
 
 namespace carpool::proxy::tls {
 

@@ -17,8 +17,8 @@
 #include "exec/timer.h"
 #include "pool/origin.h"
 #include "proxy/net/bind.h"
+#include "proxy/server/handover/handover_message.h"
 #include "proxy/server/handover/handover_state.h"
-#include "proxy/server/handover/handover_word.h"
 
 namespace carpool::proxy {
 

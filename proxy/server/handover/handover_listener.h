@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "exec/loop.h"
 #include "proxy/net/acceptor.h"
-#include "proxy/server/handover/handover_word.h"
+#include "proxy/server/handover/handover_message.h"
 
 namespace carpool::proxy {
 

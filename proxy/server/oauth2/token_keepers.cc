@@ -45,7 +45,7 @@ void TokenKeepers::stop() {
 }
 
 void TokenKeepers::notify_waiters() {
-  exec::post_to_loops(workers_, [](Worker& worker) LOOP_ONLY { worker.on_token_news(); });
+  exec::post_to_loops(workers_, [](Worker& worker) LOOP_ONLY { worker.on_token_changed(); });
 }
 
 }  // namespace carpool::proxy

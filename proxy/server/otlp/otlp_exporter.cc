@@ -229,19 +229,19 @@ void OtlpExporter::accepted(std::uint64_t rejected) {
   const std::uint64_t spans = batches_.front().batch.spans;  // 0: metrics
   const std::uint64_t lost = std::min(rejected, spans);
   metrics_.record(loop_.id(), metrics::OtlpSpan::rejected, lost);
-  log_change(true, {});
+  log_success();
   end_batch(metrics::OtlpSpan::exported, spans - lost);
 }
 
 void OtlpExporter::refused(metrics::OtlpRequest end, std::string_view why) {
   count(end);
-  log_change(false, why);
+  log_failure(why);
   end_batch(metrics::OtlpSpan::refused, batches_.front().batch.spans);
 }
 
 void OtlpExporter::failed(metrics::OtlpRequest end, std::string_view why, std::optional<Duration> pause) {
   count(end);
-  log_change(false, why);
+  log_failure(why);
   // The next export contains these counters too.
   const bool traces = batches_.front().signal == Signal::traces;
   const std::optional<Duration> next = traces ? retry_.after_failure(pause) : std::nullopt;
@@ -268,14 +268,19 @@ void OtlpExporter::give_back(Collected over) {
                                   LOOP_ONLY mutable { home.parts.spans.give_back(std::move(buffer)); });
 }
 
-// Logs each change, not each failure.
-void OtlpExporter::log_change(bool works, std::string_view why) {
+// Each logs a change only, not each export.
+void OtlpExporter::log_success() {
   const auto signal = static_cast<std::size_t>(batches_.front().signal);
-  if (std::exchange(works_[signal], works) == works) return;
-  const std::string endpoint = url_.origin.label() + url_.path;
-  const std::string_view what = metrics::kOtlpSignals[signal];
-  if (works) return log::info("otlp", "exports succeed again", {{"endpoint", endpoint}, {"signal", what}});
-  log::warn("otlp", "exports fail", {{"endpoint", endpoint}, {"signal", what}, {"error", why}});
+  if (std::exchange(works_[signal], true)) return;
+  log::info("otlp", "exports succeed again",
+            {{"endpoint", url_.origin.label() + url_.path}, {"signal", metrics::kOtlpSignals[signal]}});
+}
+
+void OtlpExporter::log_failure(std::string_view why) {
+  const auto signal = static_cast<std::size_t>(batches_.front().signal);
+  if (!std::exchange(works_[signal], false)) return;
+  log::warn("otlp", "exports fail",
+            {{"endpoint", url_.origin.label() + url_.path}, {"signal", metrics::kOtlpSignals[signal]}, {"error", why}});
 }
 
 void OtlpExporter::count(metrics::OtlpRequest end) {

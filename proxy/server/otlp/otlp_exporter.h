@@ -67,7 +67,8 @@ class OtlpExporter final {
   void failed(metrics::OtlpRequest end, std::string_view why, std::optional<Duration> pause) LOOP_ONLY;
   void end_batch(metrics::OtlpSpan end, std::uint64_t spans) LOOP_ONLY;
   void give_back(Collected collected) LOOP_ONLY;
-  void log_change(bool works, std::string_view why) LOOP_ONLY;
+  void log_success() LOOP_ONLY;
+  void log_failure(std::string_view why) LOOP_ONLY;
   void count(metrics::OtlpRequest end) LOOP_ONLY;
 
   const ConfigInForce& config_;

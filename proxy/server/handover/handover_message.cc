@@ -1,4 +1,4 @@
-#include "proxy/server/handover/handover_word.h"
+#include "proxy/server/handover/handover_message.h"
 
 #include <sys/socket.h>
 

@@ -1,4 +1,4 @@
-#include "proxy/exchange/reach.h"
+#include "proxy/exchange/routing_mode.h"
 
 #include <utility>
 

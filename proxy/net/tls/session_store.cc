@@ -1,4 +1,4 @@
-#include "proxy/net/tls/session_cache.h"
+#include "proxy/net/tls/session_store.h"
 
 #include <ctime>
 #include <utility>
