@@ -231,7 +231,7 @@ void ClientHandshake::count_failure(metrics::ClientHandshake end) {
 
 void ClientHandshake::fail(metrics::ClientHandshake end, const std::string& why) {
   count_failure(end);
-  log::debug("listener", "TLS handshake of a client failed", {{"client", peer_.name(fd())}, {"error", why}});
+  log::debug("tls", "TLS handshake of a client failed", {{"client", peer_.name(fd())}, {"error", why}});
   close();
 }
 

@@ -80,7 +80,7 @@ void WorkerPoolEnvironment::dispose(pool::PooledConnection* pooled, pool::CloseC
 
 void WorkerPoolEnvironment::note_flood(const Connection& connection) {
   metrics_->record_tls_flood(metrics::TlsPeer::origin);
-  log::debug("pool", "too many TLS messages without data",
+  log::debug("tls", "too many TLS messages without data",
              {{"origin", connection.origin}, {"connection", connection.id()}, {"peer", connection.peer()}});
 }
 

@@ -69,7 +69,7 @@ inline std::optional<std::string_view> unless_empty(std::string_view text) {
 }
 using Fields = std::initializer_list<Field>;
 
-// Example: log::warn("tls", "certificate expires soon", {{"origin", label}, {"days", 3}});
+// Example: log::warn("egress", "denied", {{"origin", label}, {"reason", fault.detail}});
 void write(Level level, std::string_view module, std::string_view message, Fields fields = {});
 
 inline void debug(std::string_view module, std::string_view message, Fields fields = {}) {

@@ -86,7 +86,7 @@ void LoopStats::count_abuse(std::string_view abuse) {
 
 void LoopStats::note_tls_flood(std::string_view client) {
   metrics_.record_tls_flood(metrics::TlsPeer::client);
-  log::debug("listener", "too many TLS messages without data", {{"client", client}});
+  log::debug("tls", "too many TLS messages without data", {{"client", client}});
 }
 
 void LoopStats::count_retry_denied(metrics::OriginSlot origin) {

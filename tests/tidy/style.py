@@ -110,11 +110,15 @@ def machine_paths(tree):
 
 
 def log_modules(tree):
-    """PUT /log-level sets the level of a module, so every line belongs to one that it knows."""
+    """PUT /log-level sets the level of a module, so every line belongs to one that it knows, and each of these has lines."""
     table = "proxy/telemetry/log_levels.h"
     known = re.search(r"kModules\{(.*?)\};", "\n".join(tree.lines(table)), re.S) if table in tree.files else None
     names = set(re.findall(r'"(\w+)"', known.group(1))) if known else set()
     line = re.compile(r'log::(?:debug|info|warn|error)\("(\w+)"')
+    used = {"access"}  # whose lines the access log writes itself
     for path, number, match in tree.grep(tree.with_suffix(".h", ".cc"), line):
+        used.add(match.group(1))
         if match.group(1) not in names:
             yield Offence(path, number, "log module %s is not in %s" % (match.group(1), table))
+    for name in sorted(names - used):
+        yield Offence(table, 1, "no line has the log module %s" % name)

@@ -111,8 +111,13 @@ def test_paths_of_a_machine_are_found(tree):
 
 
 def test_a_log_line_of_an_unknown_module_is_found(tree):
-    t = tree({"proxy/telemetry/log_levels.h": 'kModules{"dns",\n"pool"};\n', "proxy/a.cc": 'log::warn("dns", "x");\nlog::info("home", "x");\n'})
+    t = tree({"proxy/telemetry/log_levels.h": 'kModules{"dns",\n"access"};\n', "proxy/a.cc": 'log::warn("dns", "x");\nlog::info("home", "x");\n'})
     assert where(style.log_modules(t)) == [("proxy/a.cc", 2)]
+
+
+def test_a_log_module_without_a_line_is_found(tree):
+    t = tree({"proxy/telemetry/log_levels.h": 'kModules{"dns",\n"pool"};\n', "proxy/a.cc": 'log::warn("dns", "x");\n'})
+    assert where(style.log_modules(t)) == [("proxy/telemetry/log_levels.h", 1)]
 
 
 def test_six_equal_lines_in_two_files_are_found(tree):
