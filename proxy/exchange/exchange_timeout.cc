@@ -77,9 +77,9 @@ void Exchange::on_slow_reader(std::string_view rule) {
 
 // Returns true if another request has waited for this one's connection longer than a busy pool makes it wait.
 bool Exchange::connection_wanted() const {
-  constexpr Duration kPatience = std::chrono::milliseconds(100);
+  constexpr Duration kMinWait = std::chrono::milliseconds(100);
   const Instant now = context_.loop.now();
-  if (!attempt_->lease.wanted(std::min(kPatience, info_.origin->pool.wait_timeout / 2), now)) return false;
+  if (!attempt_->lease.wanted(std::min(kMinWait, info_.origin->pool.wait_timeout / 2), now)) return false;
   // A stream on a session of another loop serves the waiter only after a message there and back.
   return !attempt_->lease.shared() || info_.origin->yields.admit(now);
 }

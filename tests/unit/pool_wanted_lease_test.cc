@@ -7,13 +7,13 @@
 namespace carpool::pool {
 namespace {
 
-constexpr Duration kPatience = milliseconds(100);
+constexpr Duration kMinWait = milliseconds(100);
 
 class AWantedLease : public test::PoolScene {
  protected:
   explicit AWantedLease(std::uint32_t size = 2) : PoolScene(size) { limits.expected_streams = 1; }
 
-  bool wanted(TestBorrower& holder) { return holder.lease.wanted(kPatience, world.now); }
+  bool wanted(TestBorrower& holder) { return holder.lease.wanted(kMinWait, world.now); }
   BorrowRequest of_class(std::uint8_t level) {
     BorrowRequest want;
     want.priority_class = level;
@@ -35,7 +35,7 @@ TEST_F(AWantedLease, NeedsAWaiterThatHasWaited) {
   EXPECT_FALSE(wanted(one)) << "nobody waits";
   TestBorrower& waiter = waiting();
   EXPECT_FALSE(wanted(one)) << "it may be served in a moment";
-  rest(kPatience);
+  rest(kMinWait);
   EXPECT_TRUE(wanted(one));
   EXPECT_TRUE(wanted(two));
   waiter.cancel();
@@ -46,7 +46,7 @@ TEST_F(AWantedLease, IsOneForEachWaiterWhateverOfItsPlaceIsStillComing) {
   TestBorrower& one = leased();
   TestBorrower& two = leased();
   TestBorrower& waiter = waiting();
-  rest(kPatience);
+  rest(kMinWait);
   ASSERT_TRUE(wanted(one));
   one.discard(CloseCause::error);
   EXPECT_FALSE(wanted(two)) << "the place is being freed or dialed";
@@ -69,7 +69,7 @@ TEST_F(AWantedLease, IsNoneWhileAnOperatorPausesTheOrigin) {
   TestBorrower& one = leased();
   leased();
   waiting();
-  rest(kPatience);
+  rest(kMinWait);
   ASSERT_TRUE(wanted(one));
   destination().pause(world.now);
   EXPECT_FALSE(wanted(one));
@@ -92,7 +92,7 @@ TEST_F(AWantedStream, IsWantedWhenTheStreamsAreAtTheirLimit) {
   EXPECT_FALSE(wanted(one)) << "a stream is free";
   ASSERT_EQ(two.borrow(destination()), State::leased);
   TestBorrower& waiter = waiting();
-  rest(kPatience);
+  rest(kMinWait);
   EXPECT_TRUE(wanted(one));
   EXPECT_TRUE(wanted(two));
   one.release();
@@ -116,7 +116,7 @@ TEST_F(AWantedStream, IsWantedOnASessionThatEndsOnlyIfItIsTheLastOne) {
   TestBorrower& two = borrower_on(1);
   ASSERT_EQ(two.borrow(destination()), State::leased);
   waiting();
-  rest(kPatience);
+  rest(kMinWait);
   world.retire(destination(), one.wire(), CloseCause::goaway);
   EXPECT_FALSE(wanted(one));
   EXPECT_FALSE(wanted(two));
@@ -134,15 +134,15 @@ TEST_F(AWantedShare, IsWantedByTheSameClassThoughThePoolHasRoom) {
   TestBorrower& low = leased_as(of_class(1));
   for (int n = 0; n < 5; ++n) leased_as(of_class(1));
   waiting(of_class(1));
-  rest(kPatience);
+  rest(kMinWait);
   EXPECT_TRUE(world.dials.empty());
   EXPECT_TRUE(wanted(low));
   EXPECT_FALSE(wanted(high)) << "its end gives no share of the lower class";
   leased_as(of_class(0));
-  rest(kPatience);
+  rest(kMinWait);
   EXPECT_FALSE(wanted(high)) << "nor if the pool is full";
   waiting(of_class(0));
-  rest(kPatience);
+  rest(kMinWait);
   EXPECT_TRUE(wanted(high));
 }
 

@@ -49,14 +49,14 @@ std::string socket_path() {
 // The loops run only while a test turns them. The listener has memory of its own, which is overwritten at its end.
 class AHandover : public ::testing::Test, private Drain::Host {
  protected:
-  explicit AHandover(Duration patience = std::chrono::minutes(1)) {
+  explicit AHandover(Duration takeover_timeout = std::chrono::minutes(1)) {
     exec::assume_on_loop();
     EXPECT_TRUE(admin_.open({}));
     auto origins = OriginRegistry::make(settings_, environment_, registry_);
     EXPECT_TRUE(origins);
     origins_ = std::move(*origins);
     listener_ =
-        new (memory_.data()) HandoverListener({admin_, config_, *origins_, *first_, listeners_, drain_, patience});
+        new (memory_.data()) HandoverListener({admin_, config_, *origins_, *first_, listeners_, drain_, takeover_timeout});
     EXPECT_TRUE(listener_->open("unix:" + socket_path(), std::nullopt));
   }
   ~AHandover() override {

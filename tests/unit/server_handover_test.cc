@@ -69,7 +69,7 @@ class Wire : public ::testing::Test {
     there_.reset(pair[1]);
   }
   Fd here_, there_;
-  static constexpr Duration kPatience = std::chrono::seconds(5);
+  static constexpr Duration kTimeout = std::chrono::seconds(5);
 };
 
 TEST_F(Wire, CarriesDescriptorsAndAnyLengthOfText) {
@@ -80,8 +80,8 @@ TEST_F(Wire, CarriesDescriptorsAndAnyLengthOfText) {
   fd_message.text.assign(3 << 20, 'x');
   fd_message.descriptors.emplace_back(pipe[0]);
   Status sent = Done{};
-  std::thread sender([&] { sent = send_fds(here_.get(), fd_message, kPatience); });
-  const Result<FdMessage> received = receive_fds(there_.get(), kPatience);
+  std::thread sender([&] { sent = send_fds(here_.get(), fd_message, kTimeout); });
+  const Result<FdMessage> received = receive_fds(there_.get(), kTimeout);
   sender.join();
   ASSERT_TRUE(sent);
   ASSERT_TRUE(received);
@@ -96,7 +96,7 @@ TEST_F(Wire, CarriesDescriptorsAndAnyLengthOfText) {
 
 TEST_F(Wire, SaysWhenTheOtherSideLeaves) {
   here_.reset();
-  const Result<FdMessage> received = receive_fds(there_.get(), kPatience);
+  const Result<FdMessage> received = receive_fds(there_.get(), kTimeout);
   ASSERT_FALSE(received);
   EXPECT_NE(received.fault().detail.find("the peer closed the connection"), std::string::npos);
 }
@@ -123,7 +123,7 @@ TEST_F(Wire, GivesUpOnOneThatReadsSlowly) {
 TEST_F(Wire, TakesNoMoreThanItsBounds) {
   FdMessage fd_message;
   fd_message.text.assign(FdMessage::kMaxBytes + 1, 'x');
-  EXPECT_FALSE(send_fds(here_.get(), fd_message, kPatience));
+  EXPECT_FALSE(send_fds(here_.get(), fd_message, kTimeout));
 }
 
 using Received = HandoverMessage::Received;

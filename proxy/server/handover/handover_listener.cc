@@ -135,7 +135,7 @@ Result<FdMessage> HandoverListener::build_message() {
 // Another process asks for the sockets. A successor that hangs must not keep it from taking over; one that has just
 // become ready takes over itself.
 void HandoverListener::drop_late_successor() {
-  if (parts_.admin.loop().now() - successor_.since < parts_.patience) return;
+  if (parts_.admin.loop().now() - successor_.since < parts_.takeover_timeout) return;
   on_message();
   if (!successor_.socket || !parts_.drain.serving()) return;
   log::warn("handover", "the new process did not take over in time: another one may", {{"pid", successor_.pid}});

@@ -31,7 +31,7 @@ class HandoverListener final : private net::Acceptor::Owner {
     exec::Loop& first_loop;  // the loop of the listeners and the drain
     ListenerSet& listeners;
     Drain& drain;
-    Duration patience = std::chrono::minutes(1);  // then another process may take the place of a successor
+    Duration takeover_timeout = std::chrono::minutes(1);  // then another process may take the place of a successor
   };
   explicit HandoverListener(const Parts& parts);
   ~HandoverListener();  // removes the socket file, unless a successor has the socket
