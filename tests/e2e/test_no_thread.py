@@ -1,5 +1,6 @@
 """Threads that cannot be started: the program reports it, ends with its code, and waits for no task that hangs."""
 import json
+import re
 import shutil
 import subprocess
 
@@ -57,6 +58,8 @@ def run(system, folder, threads, *arguments):
 
 WITHOUT = {0: "the log's thread", 1: "the first threads", 2: "the first threads", 3: "a thread for loop 1",
            4: "a thread for loop 2", 5: "a thread for loop 3"}
+# Patterns. While the log's sync hangs, another task may need a thread of its own before the last loops do.
+HANGING = {**WITHOUT, 4: "a thread for loop [12]", 5: "a thread for loop [123]"}
 
 
 def config(folder, **settings):
@@ -71,10 +74,10 @@ def errors(said):
     return [line["message"] for line in lines if line["level"] == "error"]
 
 
-@pytest.mark.parametrize("threads", WITHOUT)
+@pytest.mark.parametrize("threads", HANGING)
 def test_a_program_without_its_threads_is_never_ready_and_ends_with_its_code(system, tmp_path, threads):
     status, said = run(system, tmp_path, threads, "--config", config(tmp_path, log={"sync": "10ms"}))
-    assert status == 3 and "cannot start " + WITHOUT[threads] in errors(said), said
+    assert status == 3 and any(re.fullmatch("cannot start " + HANGING[threads], error) for error in errors(said)), said
     assert not any("carpool ready" in line or "impossible" in line for line in said), said
     assert any("a task does not end" in line for line in said) == (threads >= 3), "none hangs without a loop"
 
