@@ -15,6 +15,7 @@ http::ReplyRules H1Client::reply_rules(bool close) const {
   rules.close = close;
   rules.head_request = request.has_method("HEAD");
   rules.keep_alive = http::announced_keep_alive(listen_.idle_timeout);
+  rules.date = context_.date();
   return rules;
 }
 
@@ -70,8 +71,7 @@ bool H1Client::closes_after_reply() const {
 
 void H1Client::send_local_reply(bool keep) {
   close_sent_ = !keep || closes_after_reply();
-  write_max_forwards_reply(out().text(), exchange_->request(), context_.pseudonym, close_sent_,
-                           http::announced_keep_alive(listen_.idle_timeout));
+  write_max_forwards_reply(out().text(), exchange_->request(), reply_rules(close_sent_));
 }
 
 bool H1Client::flush() {

@@ -37,6 +37,7 @@ bool H2ClientStream::send_head(const http::ResponseHead& head, bool /*close*/) {
   http::ReplyRules rules;
   rules.via_pseudonym = client_.context().pseudonym;
   rules.client_version = http::Version::http2;
+  rules.date = client_.context().date();
   rules.head_request = exchange_ != nullptr && exchange_->request().has_method("HEAD");
   auto fields = client_.context().buffers.lend_fields();
   http::h2_response(*fields, head, rules);
@@ -89,10 +90,10 @@ std::uint16_t H2ClientStream::send_fault(const Fault& fault, bool /*keep*/) {
 
 std::uint16_t H2ClientStream::send_error(const Fault& fault, bool grpc, bool head) {
   std::string text;
-  const std::string_view pseudonym = client_.context().pseudonym;
+  const http::ReplyRules rules{
+      .via_pseudonym = client_.context().pseudonym, .head_request = head, .date = client_.context().date()};
   const std::uint16_t status =
-      grpc ? http::write_grpc_reply(text, fault, pseudonym)
-           : http::write_error_reply(text, fault, {.via_pseudonym = pseudonym, .head_request = head});
+      grpc ? http::write_grpc_reply(text, fault, rules) : http::write_error_reply(text, fault, rules);
   send_own(text, grpc || head ? "HEAD" : "GET");  // in gRPC's form it has no body
   return status;
 }
@@ -110,7 +111,10 @@ void H2ClientStream::refuse(http::H2Stream& stream, const Fault& fault) {
 
 void H2ClientStream::send_local_reply(bool /*keep*/) {
   std::string text;
-  write_max_forwards_reply(text, exchange_->request(), client_.context().pseudonym, false, 0);
+  write_max_forwards_reply(text, exchange_->request(),
+                           {.via_pseudonym = client_.context().pseudonym,
+                            .client_version = http::Version::http2,
+                            .date = client_.context().date()});
   send_own(text, "GET");
 }
 
@@ -125,6 +129,7 @@ void H2ClientStream::send_tunnel(const http::ResponseHead* switched) {
   http::ReplyRules rules;
   rules.via_pseudonym = client_.context().pseudonym;
   rules.client_version = http::Version::http2;
+  rules.date = client_.context().date();
   http::ResponseHead head;
   head.status = 200;
   for (std::size_t i = 0; switched != nullptr && i < switched->fields.size(); ++i) {

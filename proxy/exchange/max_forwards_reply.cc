@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "proxy/http/forward.h"
 #include "proxy/http/hop_by_hop.h"
 
 namespace carpool::proxy {
@@ -44,14 +43,14 @@ std::optional<std::uint32_t> max_forwards(const http::RequestHead& request) {
   return too_large ? kMax : std::min(value, kMax);
 }
 
-void write_max_forwards_reply(std::string& out, const http::RequestHead& request, std::string_view via_pseudonym,
-                              bool close, std::uint32_t keep_alive) {
+void write_max_forwards_reply(std::string& out, const http::RequestHead& request, const http::ReplyRules& rules) {
   const bool trace = request.has_method("TRACE");
   const std::string body = trace ? reflected(request) : std::string();
-  out.append("HTTP/1.1 200 OK\r\nProxy-Status: carpool\r\nVia: 1.1 ").append(via_pseudonym).append("\r\n");
+  out.append("HTTP/1.1 200 OK\r\nProxy-Status: carpool\r\nDate: ").append(rules.date);
+  out.append("\r\nVia: 1.1 ").append(rules.via_pseudonym).append("\r\n");
   out.append(trace ? "Content-Type: message/http\r\n"
                    : "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH\r\n");
-  http::append_persistence(out, request.version, close, keep_alive);
+  http::append_persistence(out, rules.client_version, rules.close, rules.keep_alive);
   out.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n\r\n").append(body);
 }
 

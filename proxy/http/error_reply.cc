@@ -140,8 +140,9 @@ void append_percent_encoded(std::string& out, std::string_view text) {
 }
 
 // Appends the fields that every local reply has.
-void append_cause(std::string& out, const Fault& fault, std::string_view error, std::string_view via_pseudonym) {
-  out.append("\r\nVia: 1.1 ").append(via_pseudonym);
+void append_cause(std::string& out, const Fault& fault, std::string_view error, const ReplyRules& rules) {
+  if (!rules.date.empty()) out.append("\r\nDate: ").append(rules.date);
+  out.append("\r\nVia: 1.1 ").append(rules.via_pseudonym);
   out.append("\r\nProxy-Status: carpool; error=").append(error).append("; details=");
   append_quoted(out, words(fault));
 }
@@ -167,7 +168,7 @@ std::uint16_t write_error_reply(std::string& out, const Fault& fault, const Repl
   const FaultStatus mapped = fault_status(fault.kind);
   const std::string body = body_of(mapped, words(fault));
   out.append("HTTP/1.1 ").append(std::to_string(mapped.status)).append(1, ' ').append(mapped.reason);
-  append_cause(out, fault, mapped.error, rules.via_pseudonym);
+  append_cause(out, fault, mapped.error, rules);
   if (mapped.retry_after) out.append("\r\nRetry-After: ").append(std::to_string(fault.retry_after));
   out.append("\r\n").append(fault.challenge);
   append_persistence(out, rules.client_version, rules.close, rules.keep_alive);
@@ -188,10 +189,10 @@ bool is_grpc(const RequestHead& request) {
   return request.version == Version::http2 && is_grpc_type(request.fields.get("content-type"));
 }
 
-std::uint16_t write_grpc_reply(std::string& out, const Fault& fault, std::string_view via_pseudonym) {
+std::uint16_t write_grpc_reply(std::string& out, const Fault& fault, const ReplyRules& rules) {
   const FaultStatus mapped = fault_status(fault.kind);
   out.append("HTTP/1.1 200 OK");
-  append_cause(out, fault, mapped.error, via_pseudonym);
+  append_cause(out, fault, mapped.error, rules);
   out.append("\r\nContent-Type: application/grpc\r\ngrpc-status: ").append(std::to_string(grpc_code(fault)));
   out.append("\r\ngrpc-message: carpool: ").append(mapped.error).append(": ");
   append_percent_encoded(out, words(fault));

@@ -36,6 +36,6 @@ std::uint16_t write_error_reply(std::string& out, const Fault& fault, const Repl
 // Appends the head of a local reply to a gRPC request: status 200 and grpc-status without a body ("Trailers-Only"). A
 // gRPC client treats any other status as a broken server and shows no text. Returns the status that another client
 // would get.
-std::uint16_t write_grpc_reply(std::string& out, const Fault& fault, std::string_view via_pseudonym);
+std::uint16_t write_grpc_reply(std::string& out, const Fault& fault, const ReplyRules& rules);
 
 }  // namespace carpool::proxy::http

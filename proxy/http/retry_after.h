@@ -3,15 +3,11 @@
 
 #include <chrono>
 #include <optional>
-#include <string_view>
 
 #include "base/clock.h"
 #include "proxy/http/message.h"
 
 namespace carpool::proxy::http {
-
-// Parses a date in any of the three formats that a recipient must accept (RFC 9110 §5.6.7); nullopt: it is in none.
-std::optional<std::chrono::sys_seconds> parse_date(std::string_view text);
 
 // Returns the pause, from delta-seconds or a date, or nullopt if there is none: no field, no valid value, or a time in
 // the past. A date counts from the response's own Date, so that the clocks need not agree, else from `wall`.

@@ -89,8 +89,9 @@ Worker::Worker(const WorkerParts& all, std::unique_ptr<exec::UvLoop> loop, std::
       health_check_(upstream_),
       address_monitor_(upstream_, resolver_),
       exchanges_(context_),
-      context_{*loop_, streams_.buffers(), streams_,     exchanges_,    router_,        all.origins,   dialer_,
-               stats_, all.leaks,          all.overload, all.pseudonym, &all.processes, driver_.get(), spans_.get()},
+      context_{*loop_,      streams_.buffers(), streams_,     exchanges_, router_,       all.origins,    dialer_,
+               stats_,      all.leaks,          all.overload, dates_,     all.pseudonym, &all.processes, driver_.get(),
+               spans_.get()},
       leak_detector_(*loop_, exchanges_, all.leaks),
       clients_(context_, all.owner, handshakes_of(all.config, *driver_), &all.intercepts) {
   loop_->set_shared_watcher(this);

@@ -28,6 +28,7 @@
 #include "proxy/exchange/leak_log.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/exchange/router.h"
+#include "proxy/http/date_cache.h"
 #include "proxy/net/dns/resolver.h"
 #include "proxy/net/egress_policy.h"
 #include "proxy/telemetry/log_levels.h"
@@ -256,8 +257,8 @@ class DataPlane : private proxy::ClientList::Owner, private proxy::WarmUpListene
         upstream{loop, tasks, streams, stats, *origins, *policy, *this, 100, "carpool-test", true},
         dialer(upstream, resolver),
         exchanges(context),
-        context{loop,  streams.buffers(), streams,       exchanges, router, *origins, dialer, stats,
-                leaks, overload,          "carpool-test"},
+        context{loop,  streams.buffers(), streams, exchanges,     router, *origins, dialer, stats,
+                leaks, overload,          dates,   "carpool-test"},
         clients(context, *this),
         listener(listen, proxy::Listener::Parts{{&clients}, &stats, &overload, &origins->directory()}) {
     hosts.push_back(&streams);
@@ -331,6 +332,7 @@ class DataPlane : private proxy::ClientList::Owner, private proxy::WarmUpListene
   proxy::LeakLog leaks;
   proxy::OverloadState overload;
   proxy::ExchangePool exchanges;
+  proxy::http::DateCache dates{[]() noexcept { return std::chrono::system_clock::time_point(); }};
   proxy::ExchangeContext context;
   proxy::ClientList clients;
   proxy::Listener listener;

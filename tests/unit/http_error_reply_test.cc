@@ -11,8 +11,12 @@ constexpr std::string_view kVia = "carpool-1a2b3c4d";
 
 std::string reply(const Fault& fault, Version version = Version::http11, bool close = false, bool head = false) {
   std::string out;
-  const std::uint16_t status = write_error_reply(
-      out, fault, {.via_pseudonym = kVia, .client_version = version, .close = close, .head_request = head});
+  const std::uint16_t status = write_error_reply(out, fault,
+                                                 {.via_pseudonym = kVia,
+                                                  .client_version = version,
+                                                  .close = close,
+                                                  .head_request = head,
+                                                  .date = "Sun, 06 Nov 1994 08:49:37 GMT"});
   EXPECT_EQ(out.substr(0, 13), "HTTP/1.1 " + std::to_string(status) + " ");
   return out;
 }
@@ -20,6 +24,7 @@ std::string reply(const Fault& fault, Version version = Version::http11, bool cl
 TEST(FaultReply, IsAWholeResponse) {
   EXPECT_EQ(reply({FaultKind::connect_refused, Side::upstream, "127.0.0.1:1: Connection refused"}),
             "HTTP/1.1 502 Bad Gateway\r\n"
+            "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
             "Via: 1.1 carpool-1a2b3c4d\r\n"
             "Proxy-Status: carpool; error=connection_refused; details=\"127.0.0.1:1: Connection refused\"\r\n"
             "Content-Type: text/plain; charset=utf-8\r\n"
@@ -125,9 +130,10 @@ TEST(GrpcReply, IsForRequestsOfGrpcAlone) {
 TEST(GrpcReply, IsAHeadWithStatus200AndTheCodeAndTheText) {
   std::string out;
   const Fault fault{FaultKind::connect_refused, Side::upstream, "127.0.0.1:1: 100% \xE2\x80\xA6\r\nX: y"};
-  EXPECT_EQ(write_grpc_reply(out, fault, kVia), 502);
+  EXPECT_EQ(write_grpc_reply(out, fault, {.via_pseudonym = kVia, .date = "Sun, 06 Nov 1994 08:49:37 GMT"}), 502);
   EXPECT_EQ(out,
             "HTTP/1.1 200 OK\r\n"
+            "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
             "Via: 1.1 carpool-1a2b3c4d\r\n"
             "Proxy-Status: carpool; error=connection_refused; details=\"127.0.0.1:1: 100% ?????X: y\"\r\n"
             "Content-Type: application/grpc\r\n"
@@ -148,7 +154,7 @@ TEST(FaultReply, IsUtf8WhateverBytesAClientSentAndWhereverItsTextIsCut) {
     const std::string body = body_of(detail);
     EXPECT_EQ(as_utf8(body, body.size()), body) << before;
     std::string grpc;
-    write_grpc_reply(grpc, {FaultKind::malformed_request, Side::client, detail}, kVia);
+    write_grpc_reply(grpc, {FaultKind::malformed_request, Side::client, detail}, {.via_pseudonym = kVia});
     EXPECT_EQ(grpc.substr(grpc.size() - 13), "%E2%82%AC\r\n\r\n") << before;
   }
 }
@@ -156,7 +162,8 @@ TEST(FaultReply, IsUtf8WhateverBytesAClientSentAndWhereverItsTextIsCut) {
 TEST(GrpcReply, OfEveryKindHasAnErrorAndIsBounded) {
   for (int kind = 0; kind <= static_cast<int>(FaultKind::internal); ++kind) {
     std::string out;
-    write_grpc_reply(out, {static_cast<FaultKind>(kind), Side::self, std::string(100000, '%')}, kVia);
+    write_grpc_reply(out, {static_cast<FaultKind>(kind), Side::self, std::string(100000, '%')},
+                     {.via_pseudonym = kVia});
     EXPECT_EQ(read_response(out, {}, "HEAD").messages, 1U) << out;
     EXPECT_LT(out.size(), 2000U);
     EXPECT_NE(grpc_code({static_cast<FaultKind>(kind), Side::self}), 0);
@@ -179,7 +186,7 @@ TEST(GrpcReply, HasTheCodeOfItsFaultIfThatHasOne) {
   fault.grpc = 1;
   EXPECT_EQ(grpc_code(fault), 1);
   std::string out;
-  EXPECT_EQ(write_grpc_reply(out, fault, kVia), 502);
+  EXPECT_EQ(write_grpc_reply(out, fault, {.via_pseudonym = kVia}), 502);
   EXPECT_NE(out.find("grpc-status: 1\r\n"), std::string::npos);
 }
 

@@ -21,26 +21,6 @@ std::optional<Duration> wait(std::string_view value, std::string_view date = {},
   return retry_after(fields, wall);
 }
 
-TEST(ADate, IsReadInEachOfItsThreeFormats) {
-  EXPECT_EQ(parse_date("Sun, 06 Nov 1994 08:49:37 GMT"), kExample);
-  EXPECT_EQ(parse_date("Sunday, 06-Nov-94 08:49:37 GMT"), kExample);
-  EXPECT_EQ(parse_date("Sun Nov  6 08:49:37 1994"), kExample);
-  EXPECT_EQ(parse_date("Sun Nov 16 08:49:37 1994"), kExample + std::chrono::days(10));
-  EXPECT_EQ(parse_date("Thu, 29 Feb 2024 23:59:60 GMT"), parse_date("Fri, 01 Mar 2024 00:00:00 GMT"));
-  EXPECT_EQ(parse_date("Monday, 01-Jan-35 00:00:00 GMT"), parse_date("Mon, 01 Jan 2035 00:00:00 GMT"));
-}
-
-TEST(ADate, IsNothingElse) {
-  for (const std::string_view text :
-       {"", "Sun", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 6 Nov 1994 08:49:37 GMT",
-        "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
-        "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT ",
-        "Sun, -6 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37Z", "Sun Nov   6 08:49:37 1994"}) {
-    EXPECT_FALSE(parse_date(text)) << text;
-  }
-  EXPECT_FALSE(parse_date(std::string(100000, 'S')));
-}
-
 TEST(RetryAfter, IsANumberOfSecondsOrADate) {
   EXPECT_EQ(wait("120"), seconds(120));
   EXPECT_EQ(wait("Sun, 06 Nov 1994 08:50:37 GMT"), seconds(60));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proxy/http/error_reply.h"
+#include "proxy/http/http_date.h"
 
 namespace carpool::proxy {
 namespace {
@@ -72,7 +73,9 @@ void WebhookSession::on_request() {
 void WebhookSession::on_malformed(const Fault& fault) {
   WriteBatch out;
   const bool head = http_.request().head().has_method("HEAD");
-  http::write_error_reply(out.text(), fault, {.via_pseudonym = "carpool", .close = true, .head_request = head});
+  const std::string date = http::date_text(std::chrono::system_clock::now());
+  http::write_error_reply(out.text(), fault,
+                          {.via_pseudonym = "carpool", .close = true, .head_request = head, .date = date});
   http_.send(out);
 }
 
@@ -80,6 +83,7 @@ bool WebhookSession::send(const Response& response) {
   WriteBatch out;
   std::string& text = out.text();
   text.append("HTTP/1.1 ").append(std::to_string(response.status)).append(response.status == 200 ? " OK" : " Refused");
+  text.append("\r\nDate: ").append(http::date_text(std::chrono::system_clock::now()));
   text.append("\r\nContent-Type: ").append(response.content_type);
   text.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
   text.append(http_.closes_when_sent() ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n");

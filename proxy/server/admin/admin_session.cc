@@ -4,6 +4,7 @@
 
 #include "proxy/http/error_reply.h"
 #include "proxy/http/h1/codec.h"
+#include "proxy/http/http_date.h"
 #include "proxy/http/reason_phrase.h"
 #include "proxy/server/admin/event.h"
 #include "proxy/server/admin/route_kind.h"
@@ -15,7 +16,8 @@ constexpr LocalHttpSession::Bounds kAdminBounds{{16 * 1024, 100, 8 * 1024}, std:
 
 void write_head(const admin::Response& response, http::Framing framing, bool close, std::string& out) {
   out.append("HTTP/1.1 ").append(std::to_string(response.status)).append(" ");
-  out.append(http::reason_phrase(response.status)).append("\r\n");
+  out.append(http::reason_phrase(response.status)).append("\r\nDate: ");
+  out.append(http::date_text(std::chrono::system_clock::now())).append("\r\n");
   if (!response.content_type.empty()) out.append("Content-Type: ").append(response.content_type).append("\r\n");
   for (const auto& [name, value] : response.headers) out.append(name).append(": ").append(value).append("\r\n");
   if (close) out.append("Connection: close\r\n");

@@ -5,6 +5,7 @@
 
 #include "exec/task_limit.h"
 #include "proxy/http/h2/fields.h"
+#include "proxy/http/http_date.h"
 #include "proxy/server/admin/h2_connection.h"
 #include "proxy/server/admin/route_kind.h"
 
@@ -159,6 +160,7 @@ void AdminH2Connection::send_head(AdminH2Stream& stream, const admin::Response& 
   http::H2Fields fields;
   const std::string status = std::to_string(response.status);
   fields.add(":status", status);
+  fields.add("date", http::date_text(std::chrono::system_clock::now()));
   if (!response.content_type.empty()) fields.add("content-type", response.content_type);
   for (const auto& [name, value] : response.headers) fields.add(name, value);
   const std::string length = std::to_string(response.body.size());
