@@ -163,7 +163,7 @@ bool ClientHandshake::hello_ends_here(bool ended) {
     return tunnel(What::alpn);
   }
   if (owner_.interceptor().distrusts(*connect_, hello)) return tunnel(What::distrusted);
-  if (!hello.server_name.empty()) connect_->point->name_of_client(hello.server_name);
+  if (!hello.server_name.empty()) connect_->point->note_server_name(hello.server_name);
   return true;
 }
 

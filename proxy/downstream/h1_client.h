@@ -150,8 +150,8 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   Instant progress_at_{};      // when a response last ended, the client last read bytes of one, or lingering began
   std::uint32_t skipped_ = 0;  // bytes of this body to skip, because the request was answered at once
   std::uint32_t unacked_bytes_ = 0;  // in cut_off(): bytes that the client's kernel has not acknowledged
-  static constexpr std::uint64_t kMostDiscarded = std::uint64_t{1} << 30;
-  net::DiscardedInput discarded_{kMostDiscarded};  // while lingering
+  static constexpr std::uint64_t kMaxDiscarded = std::uint64_t{1} << 30;
+  net::DiscardedInput discarded_{kMaxDiscarded};  // while lingering
   const std::uint8_t tls_size_;
   PrivateState private_state_ = PrivateState::none;
   http::Framing reply_framing_ = http::Framing::none;

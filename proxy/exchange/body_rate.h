@@ -38,7 +38,7 @@ class BodyRate {
     return latest;
   }
   // Returns true if `received` bytes in the time `since` the head satisfy the rate.
-  static bool keeps(std::uint64_t rate, std::uint64_t received, Duration since) {
+  static bool is_met(std::uint64_t rate, std::uint64_t received, Duration since) {
     using std::chrono::milliseconds;
     const auto ms = static_cast<std::uint64_t>(std::chrono::duration_cast<milliseconds>(since).count());
     return received * 1000 >= rate * ms;

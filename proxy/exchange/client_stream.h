@@ -80,14 +80,13 @@ class ClientStream {
   // Sends the requested 101, or 200 for CONNECT (`switched` is null). Raw bytes follow in both directions.
   virtual void send_tunnel(const http::ResponseHead* switched) LOOP_ONLY = 0;
   [[nodiscard]] virtual bool flush() LOOP_ONLY = 0;  // returns false if the client is gone
-  virtual std::size_t backlog()
-      const LOOP_ONLY = 0;  // bytes not yet written to the client; kHighWatermark pauses the source
+  // Returns the number of bytes not yet written to the client; from kHighWatermark on the source is paused.
+  virtual std::size_t backlog() const LOOP_ONLY = 0;
   // Returns how many bytes the client has accepted, counted from some moment before the response. backlog() does not
   // show it: the bytes of other responses may be in it.
   virtual std::uint64_t accepted() const LOOP_ONLY = 0;
-  virtual std::size_t writable_bytes() const LOOP_ONLY {
-    return SIZE_MAX;
-  }  // the most that may be read for the client at once
+  // Returns the maximum number of bytes that may be read for the client at once.
+  virtual std::size_t writable_bytes() const LOOP_ONLY { return SIZE_MAX; }
   // Returns true if this client's send buffer is small enough to enlarge the upstream stream's window.
   virtual bool may_buffer_more() const LOOP_ONLY { return true; }
   virtual void on_tunnel() LOOP_ONLY = 0;             // send_tunnel() was flushed; on_tunnel_bytes() may be called

@@ -168,7 +168,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   UpstreamStream* upstream_stream() LOOP_ONLY { return attempt_ ? attempt_->upstream_stream : nullptr; }
 
   // ---- relaying the response (exchange_response.cc) ----
-  bool in_order(bool followed) LOOP_ONLY;
+  bool in_order(bool part_in_order) LOOP_ONLY;
   bool head_in_order() LOOP_ONLY;
   void note_interim_head() LOOP_ONLY;
   void note_final_head() LOOP_ONLY;

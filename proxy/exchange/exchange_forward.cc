@@ -82,7 +82,7 @@ StreamFailure Exchange::unusable_failure() {
   return failure;
 }
 
-// The facts of the request's connection.
+// Records what the metrics, the access log and the span need of the request's connection.
 void Exchange::note_lease(Instant leased) {
   const pool::Lease& lease = attempt_->lease;
   const auto& connection = static_cast<const Connection&>(*lease);

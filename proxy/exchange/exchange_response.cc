@@ -24,9 +24,10 @@ bool Exchange::wants_response() const {
   return client_stream_->backlog() < kHighWatermark;
 }
 
-// Ends an attempt that violated the order of messages, in the next call that may end it. Returns false then.
-bool Exchange::in_order(bool followed) {
-  if (followed && !attempt_->response_order.violated()) return true;
+// Ends the attempt if this part, or an earlier one whose call could not end it, violated the order of messages. Returns
+// false then.
+bool Exchange::in_order(bool part_in_order) {
+  if (part_in_order && !attempt_->response_order.violated()) return true;
   StreamFailure failure;
   failure.fault = {FaultKind::malformed_response, Side::upstream, attempt_->response_order.error()};
   failure.any_byte_received = true;

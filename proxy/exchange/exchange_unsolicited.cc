@@ -33,7 +33,7 @@ bool may_be_unsolicited(const AttemptValues& attempt, const http::ResponseHead& 
          !attempt.authenticated && !attempt.informed;
 }
 
-StreamFailure not_its_answer(const http::ResponseHead& head, std::string_view why) {
+StreamFailure unsolicited_failure(const http::ResponseHead& head, std::string_view why) {
   StreamFailure failure;
   failure.fault.detail = "the origin sent a response with the status " + std::to_string(head.status);
   failure.fault.detail.append(why);
@@ -51,7 +51,7 @@ std::optional<StreamFailure> Exchange::unsolicited(const AttemptValues& attempt,
   if (head.keep_alive && head.status < 400 && !at_once) return std::nullopt;
   if (dialed_now(attempt.lease) && !attempt.authenticated) return std::nullopt;
   if (!attempt.upstream_stream->precedes_request()) return std::nullopt;
-  StreamFailure failure = not_its_answer(head, " before it received the request");
+  StreamFailure failure = unsolicited_failure(head, " before it received the request");
   // An origin that announced its close processes no further request on the connection (RFC 9112 §9.6).
   failure.any_byte_sent = head.keep_alive;
   return failure;
@@ -62,7 +62,7 @@ std::optional<StreamFailure> Exchange::unsolicited(const AttemptValues& attempt,
 std::optional<AttemptState> Exchange::retry_unsolicited() {
   if (std::optional<StreamFailure> failure = unsolicited(*attempt_, *response_)) return on_failure(std::move(*failure));
   if (!may_be_unsolicited(*attempt_, *response_)) return std::nullopt;
-  const StreamFailure failure = not_its_answer(*response_, " to the idle connection");
+  const StreamFailure failure = unsolicited_failure(*response_, " to the idle connection");
   if (hedge_pending()) return on_failure(failure);
   const RetryDecision decision = decide_retry(AttemptResult::closed_reused);
   if (decision.outcome != RetryOutcome::retry) return std::nullopt;

@@ -2,7 +2,7 @@
 
 namespace carpool::proxy {
 
-void ListenPoint::name_of_client(const std::string& name) {
+void ListenPoint::note_server_name(const std::string& name) {
   const Result<pool::Origin> named = pool::canonical_origin(pool::Scheme::https, name);
   interception_->other_name = !named || named->host != interception_->origin.host;
 }

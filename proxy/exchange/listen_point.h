@@ -61,7 +61,7 @@ class ListenPoint {
   Interception* interception() { return interception_ ? &*interception_ : nullptr; }
 
   // Must be called with the host that the client's TLS names (SNI), before the first request.
-  void name_of_client(const std::string& name);
+  void note_server_name(const std::string& name);
 
   // `settings` must outlive this object. Release: pairs with settings().
   void set(const config::Listen& settings) { settings_.store(&settings, std::memory_order_release); }

@@ -11,9 +11,9 @@
 namespace carpool::proxy {
 
 enum class ShedLevel : std::uint8_t { nothing, keep_alive, new_clients, idle };
-inline constexpr std::array<std::string_view, 4> kSheddingNames{"nothing", "keep_alive", "new_clients", "idle"};
+inline constexpr std::array<std::string_view, 4> kShedLevelNames{"nothing", "keep_alive", "new_clients", "idle"};
 inline std::string_view name(ShedLevel level) {
-  return kSheddingNames[static_cast<std::size_t>(level)];
+  return kShedLevelNames[static_cast<std::size_t>(level)];
 }
 
 // Watermarks: percentage of the limit at which each level begins; 0 for never.

@@ -19,7 +19,7 @@ void RequestBody::begin(const http::RequestHead& head, std::uint64_t replay_limi
 
 bool RequestBody::may_be_sent(Duration since, std::uint64_t min_rate) const {
   if (ended_ || full()) return true;
-  return !fits() && since >= kStreams && BodyRate::keeps(min_rate, received_, since);
+  return !fits() && since >= kStreams && BodyRate::is_met(min_rate, received_, since);
 }
 
 void RequestBody::add(std::string_view bytes, UpstreamStream* to) {

@@ -13,13 +13,13 @@ RetryDecision RetryState::decide(AttemptResult result, Repeatable request, std::
     ++(*reason == RetryReason::idempotent_reused ? idempotent_ : conditional(*reason) ? conditional_ : proven_);
     if (*reason == RetryReason::misdirected) ++misdirected_;
     if (*reason == RetryReason::unauthorized) ++unauthorized_;
-    CARPOOL_ASSERT(attempts() <= most_attempts(max_retries));
+    CARPOOL_ASSERT(attempts() <= max_attempts(max_retries));
   }
   return {outcome, *reason};
 }
 
 RetryOutcome RetryState::outcome_of(RetryReason reason, std::uint32_t max_retries, RetryBudget& budget) const {
-  if (attempts() >= most_attempts(max_retries)) return RetryOutcome::exhausted;
+  if (attempts() >= max_attempts(max_retries)) return RetryOutcome::exhausted;
   // The request is sent once more, on one other connection (RFC 9110 §15.5.20).
   if (reason == RetryReason::misdirected && misdirected_ != 0) return RetryOutcome::exhausted;
   if (reason == RetryReason::unauthorized && unauthorized_ != 0) return RetryOutcome::exhausted;

@@ -26,7 +26,7 @@ struct RetryDecision {
 inline constexpr std::uint32_t kExtraAttempts = 8;
 
 // Limit of the attempts of one request, including the first, for all reasons together: each attempt may cost a dial.
-constexpr std::uint32_t most_attempts(std::uint32_t max_retries) {
+constexpr std::uint32_t max_attempts(std::uint32_t max_retries) {
   return max_retries + kExtraAttempts;
 }
 

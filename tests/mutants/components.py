@@ -101,7 +101,7 @@ EXECUTION = [
 
 DECISIONS = [
     # ---- retries ----
-    m("one attempt more than allowed", X + "retry_state.cc", "attempts() >= most_attempts(max_retries)", "attempts() > most_attempts(max_retries)", EXCHANGE),
+    m("one attempt more than allowed", X + "retry_state.cc", "attempts() >= max_attempts(max_retries)", "attempts() > max_attempts(max_retries)", EXCHANGE),
     m("a misdirected request is sent for ever", X + "retry_state.cc", "reason == RetryReason::misdirected && misdirected_ != 0", "false", EXCHANGE),
     m("a proven retry costs the budget", X + "retry_state.cc", "if (reason != RetryReason::idempotent_reused && !conditional(reason)) return RetryOutcome::retry;", "", EXCHANGE),
     m("max_retries is one more", X + "retry_state.cc", "idempotent_ + conditional_ >= max_retries", "idempotent_ + conditional_ > max_retries", EXCHANGE),

@@ -75,7 +75,7 @@ TEST_F(TheRetries, StopAtOneNumberOfAttemptsWhateverTheReasons) {
       } while (last.outcome == RetryOutcome::retry);
       EXPECT_EQ(last.outcome, RetryOutcome::exhausted);
       EXPECT_EQ(retries.attempts(), max_retries + kExtraAttempts);
-      EXPECT_EQ(retries.attempts(), most_attempts(max_retries));
+      EXPECT_EQ(retries.attempts(), max_attempts(max_retries));
     }
   }
 }

@@ -84,7 +84,7 @@ class TheRouter : public ::testing::Test {
     ListenPoint outer;
     outer.set(listen);
     ListenPoint inside(outer, {*pool::parse_origin(origin)});
-    if (!sni.empty()) inside.name_of_client(sni);
+    if (!sni.empty()) inside.note_server_name(sni);
     const Result<const Route*> route = router->route(inside, true, target);
     return route ? (*route)->origin->destination->label() : std::string(fault_name(route.fault().kind));
   }

@@ -41,7 +41,7 @@ TABLE = [
      "if (!stream.incoming_.data(bytes.size())) return out_of_order(stream);", ""),
     ("HTTP_1_1_REQUIRED of an HTTP/2-only origin is followed by another attempt", "proxy/upstream/stream_failure.cc",
      "ask_h1 && !allows_h1", "false"),
-    ("attempts have no bound", "proxy/exchange/retry_state.cc", "attempts() >= most_attempts(max_retries)", "false"),
+    ("attempts have no bound", "proxy/exchange/retry_state.cc", "attempts() >= max_attempts(max_retries)", "false"),
     ("a client's waiting bytes are lost when its response breaks off", "proxy/downstream/h1_client_input.cc",
      "cut_ = close_is_end_ || next == AfterExchange::malformed_end;\n      close_when_sent_ = true;", "return lost();"),
     ("a stream's waiting bytes are lost when its response breaks off", "proxy/downstream/h2_client_stream.cc",
