@@ -232,8 +232,7 @@ void PendingDial::start_h2(net::Dialed dialed) {
   Result<exec::WatchKey> watched = loop.watch(session_->transport().fd(), *this);
   if (!watched) return fail(watched.take_fault());
   key_ = *watched;
-  streams_until_ = deadline_after(loop.now(), time_left());
-  timeout_.arm(streams_until_);
+  timeout_.arm(ends_);
   on_ready({});
 }
 
@@ -264,12 +263,12 @@ bool PendingDial::dial_after_goaway() {
 
 void PendingDial::await_settings_ack() {
   if (!session_->has_settings() || std::exchange(awaits_ack_, true)) return;
-  timeout_.arm(context_.loop.now() + kSettingsAckTimeout);
+  timeout_.arm(std::min(context_.loop.now() + kSettingsAckTimeout, ends_));
 }
 
 void PendingDial::await_stream() {
   settings_known_ = true;
-  session_->streams() == 0 ? timeout_.arm(streams_until_) : assign_slot();
+  session_->streams() == 0 ? timeout_.arm(ends_) : assign_slot();
 }
 
 void PendingDial::assign_slot() {
@@ -286,7 +285,7 @@ void PendingDial::assign_slot() {
 void PendingDial::on_settings_timeout() {
   exec::assume_on_loop();
   if (session_->has_settings()) {
-    if (session_->streams() != 0 || context_.loop.now() < streams_until_) return await_stream();
+    if (session_->streams() != 0 || context_.loop.now() < ends_) return await_stream();
     return fail({FaultKind::connection_terminated, Side::upstream, "the origin allows no HTTP/2 stream (SETTINGS)"});
   }
   fail({FaultKind::connect_timeout, Side::upstream, "the origin sends no HTTP/2 SETTINGS after negotiating HTTP/2"});

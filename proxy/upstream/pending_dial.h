@@ -116,9 +116,8 @@ class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, pu
   std::optional<Fault> certificates_failed_;
   bool awaits_ack_ = false;
   std::uint32_t goaways_ = 0;
-  Instant ends_{};               // deadline of the first dial, and of those after a GOAWAY
+  Instant ends_{};  // pool.connect_timeout: until then the origin allows a stream, also on a dial after a GOAWAY
   bool settings_known_ = false;  // the origin's first SETTINGS, and changes that follow them at once, have arrived
-  Instant streams_until_{};      // deadline for the origin to allow a stream
   std::unique_ptr<H2Connection> session_;  // waiting for SETTINGS
   exec::WatchKey key_;
   exec::Timer turn_;

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from harness.blackhole import BlackholeServer, SilentServer
+from harness.h2_origin import H2Origin
 from harness.wait import until
 
 SOON = 5  # seconds within which the response to a deadline of a few hundred milliseconds must arrive
@@ -58,6 +59,36 @@ def test_a_tls_handshake_counts_against_the_connect_timeout(silent, carpool):
     c = carpool(pool={"connect_timeout": "300ms"})
     with c.client() as client:
         says(ask(client, "https://%s/" % silent.authority), 504, "connection_timeout|tls")
+
+
+class LateTls:
+    """The TLS of an origin that begins its handshakes late, and sends nothing after them until the gate opens."""
+
+    def __init__(self, context, gate, seconds):
+        self._context, self._gate, self._seconds = context, gate, seconds
+
+    def wrap_socket(self, sock, **more):
+        self._gate.enter(self._seconds)
+        sock = self._context.wrap_socket(sock, **more)
+        self._gate.enter()
+        return sock
+
+
+@pytest.fixture
+def unsettled(context, gate):
+    """An origin that needs 0.8 s for TLS, chooses HTTP/2 and sends no SETTINGS."""
+    context.set_alpn_protocols(["h2"])
+    one = H2Origin(tls=LateTls(context, gate, 0.8))
+    yield one
+    gate.open()
+    one.stop()
+
+
+def test_the_settings_of_http_2_come_within_the_connect_timeout_that_tls_leaves(unsettled, carpool, pki):
+    c = carpool(pool={"connect_timeout": "2s", "wait_timeout": "100ms"}, upstream={"tls": {"ca_file": pki.ca}})
+    with c.client() as client:
+        says(ask(client, unsettled.url + "/"), 504, "connection_timeout.*SETTINGS")
+    assert c.pool(unsettled.url)["connecting"] == 0, "the dial ends with the request"
 
 
 def test_waiting_too_long_for_a_connection_is_503(origin, carpool, gate):
