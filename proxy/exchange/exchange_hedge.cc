@@ -33,13 +33,15 @@ void Exchange::hedge(RetryReason reason) {
   arm_deadline();
 }
 
-// The request's own attempt cannot succeed any more. Returns true if the hedged one takes its place.
+// The request's own attempt cannot succeed any more. Returns true if the hedged one takes its place; it has
+// request.per_try_timeout from now on.
 bool Exchange::continue_with_hedge() {
   if (!hedge_ || !hedge_->sent()) return false;
   abandon_attempt(pool::CloseCause::error);
   attempt_.emplace(hedge_->take_over());
   response_ = &hedge_->response();
   note_lease(hedge_->leased());
+  request_values_->deadlines.hedge_ended(context_.loop.now());
   note_hedge(metrics::Hedge::won);
   arm_deadline();
   return true;

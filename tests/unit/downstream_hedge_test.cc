@@ -151,6 +151,35 @@ TEST_F(ARequestHedgedForItsLastRetry, GoesOnWithTheSecondAttemptWhenTheFirstGets
   EXPECT_TRUE(one.outgoing.ends_with("first")) << one.outgoing;
 }
 
+TEST_F(ARequestHedgedForItsLastRetry, GivesTheSecondAttemptTimeFromTheEndOfTheFirstOn) {
+  test::MemoryWire& one = hedged_client();
+  plane_.pass(10s);  // several times request.per_try_timeout
+  plane_.from_origin(0, "", true);
+  plane_.pass(1s);
+  EXPECT_EQ("", one.outgoing);
+  EXPECT_FALSE(origin(1).gone);
+  plane_.from_origin(1, kSecond);
+  EXPECT_TRUE(one.outgoing.ends_with("second")) << one.outgoing;
+}
+
+TEST_F(ARequestHedgedForItsLastRetry, LimitsThisTimeToo) {
+  test::MemoryWire& one = hedged_client();
+  plane_.pass(10s);
+  plane_.from_origin(0, "", true);
+  plane_.pass(3s);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 504")) << one.outgoing;
+  EXPECT_TRUE(origin(1).gone);
+}
+
+TEST_F(ARequestHedgedForItsLastRetry, GetsTheSecondResponseAlsoIfTheFirstIsLateForGood) {
+  test::MemoryWire& one = hedged_client();
+  plane_.pass(58s);  // request.response_header_timeout of the first one
+  EXPECT_TRUE(origin(0).gone);
+  plane_.pass(1s);
+  plane_.from_origin(1, kSecond);
+  EXPECT_TRUE(one.outgoing.ends_with("second")) << one.outgoing;
+}
+
 TEST_F(AHedgedRequest, GoesOnWithTheSecondAttemptWhenTheFirstIsLateForGood) {
   test::MemoryWire& one = hedged_client();
   plane_.pass(58s);  // request.response_header_timeout of the first one
