@@ -171,8 +171,9 @@ bool Destination::Impl::evict_for(ProtocolMask kind, DeferredActions& actions, I
     while (SlotEntry* entry = longest_idle_unwanted(held_kind, actions, now)) {
       const EntryWord word(entry->word.load(std::memory_order_acquire));
       if (!end_idle(*entry, word, CloseCause::surplus, actions)) continue;
-      // Not counted for a retry, nor where no waiter accepts the protocol.
-      if (queue.retries() < streams_coming() && queue.longest_accepted_idle(held_kind) != Duration::min()) ++made_room;
+      // Not counted for a retry, nor where no waiter accepts the protocol, nor for a session.
+      const bool refused = held_kind == Protocol::h1 && queue.longest_accepted_idle(held_kind) != Duration::min();
+      if (queue.retries() < streams_coming() && refused) ++made_room;
       return true;
     }
   }

@@ -9,6 +9,8 @@ namespace carpool::pool {
 namespace {
 constexpr unsigned kCompared = 32;       // accepted connections per choice
 constexpr unsigned kMaxExamined = 1000;  // idle connections examined per choice, accepted or not
+// How long an idle session without streams keeps its place from a waiter.
+constexpr Duration kStreamless = std::chrono::seconds(1);
 
 std::uint32_t uses(const SlotEntry& entry) {
   return EntryWord(entry.word.load(std::memory_order_acquire)).uses();
@@ -60,15 +62,16 @@ bool Destination::Impl::evict_own(Instant now) {
   return evicted;
 }
 
-// Returns a longest-idle connection that no waiter would accept, or null.
+// Returns a longest-idle connection that no waiter would accept, or null. A session suits every waiter that accepts its
+// protocol, unless its origin allows no stream for long: a limit of zero is meant for a short time (RFC 9113 §6.5.2).
 SlotEntry* Destination::Impl::longest_idle_unwanted(Protocol kind, DeferredActions& actions, Instant now) {
   const Duration longest_accepted_idle = queue.longest_accepted_idle(kind);
-  if (supply.held(kind) == 0 || longest_accepted_idle == Duration::max()) return nullptr;
-  if (kind == Protocol::h2 && longest_accepted_idle != Duration::min())
-    return nullptr;  // it suits every waiter that accepts a session
+  if (supply.held(kind) == 0 || (kind == Protocol::h1 && longest_accepted_idle == Duration::max())) return nullptr;
+  const bool suits = kind == Protocol::h2 && longest_accepted_idle != Duration::min();
+  const Duration longest = suits ? kStreamless : longest_accepted_idle;
   const auto unwanted = [&](const SlotEntry& entry) {
     const Instant since = entry.value.idle_since.get();
-    return protocol_of(entry) == kind && now - since > longest_accepted_idle;
+    return protocol_of(entry) == kind && now - since > longest && (!suits || entry.multiplexing().max_users == 0);
   };
   return find_idle(actions, unwanted, longer_idle);
 }

@@ -81,5 +81,43 @@ TEST_F(AnEviction, DrainsTheSessionWithTheFewestUsersForThoseWhoNeedTheOtherKind
   EXPECT_EQ(&leased().wire(), &busy) << "the other session has one user and admits no new one";
 }
 
+// A session whose origin lowered its stream limit to 0 and keeps it there.
+class AStreamlessSession : public AnEviction {
+ protected:
+  AStreamlessSession() {
+    limits.size = 1;
+    world.next_streams = 3;
+    TestBorrower& first = leased();
+    world.set_streams(destination(), first.wire(), 0);
+    first.release();
+  }
+  void pass(Duration time) {
+    world.now += time;
+    world.on(0);
+    destination().sweep(world.now);
+    world.deliver_all();
+  }
+};
+
+TEST_F(AStreamlessSession, GivesItsPlaceToAWaiterAfterASecond) {
+  TestBorrower& next = waiting();
+  pass(milliseconds(900));
+  EXPECT_TRUE(world.closed.empty()) << "its origin may allow streams soon";
+  pass(milliseconds(200));
+  ASSERT_EQ(world.closed, std::vector<CloseCause>{CloseCause::surplus});
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(next.state, State::leased);
+  EXPECT_EQ(snapshot().opened[static_cast<std::size_t>(OpenCause::policy)], 0U);
+}
+
+TEST_F(AStreamlessSession, StaysIfNobodyWaits) {
+  pass(seconds(2));
+  EXPECT_TRUE(world.closed.empty());
+  FakeConnection& session = **world.live.begin();
+  world.set_streams(destination(), session, 1);
+  EXPECT_EQ(&leased().wire(), &session);
+}
+
 }  // namespace
 }  // namespace carpool::pool
