@@ -115,6 +115,9 @@ MUTANTS = [
     m("a field Close that Connection lists passes", H + "connection_options.cc", "close = close || iequals(option, \"close\");  // it names a field, like any other option (RFC 9110 §7.6.1)",
       "if (iequals(option, \"close\")) { close = true; return; }", HTTP),
     m("close does not end a connection", H + "connection_options.cc", "close = close || iequals(option, \"close\");  // it names a field, like any other option (RFC 9110 §7.6.1)", "", HTTP),
+    m("an initial window that overflows that of a stream is an error of this stream", R, "nghttp2_session_get_outbound_queue_size(session) > queued + 1", "false", HTTP),
+    m("what was queued since the first part of SETTINGS is of SETTINGS", R, "note_queue();\n    consumed =", "consumed =", HTTP),
+    m("what was queued for the frames before SETTINGS is of SETTINGS", H + "h2/callbacks.cc", "self.note_queue();", "", HTTP),
     m("a broken percent-encoding is a host", H + "target.cc", "if (!well_encoded(host)) return \"the host has a broken percent-encoding\";", "", HTTP),
     m("the second digit of a percent-encoding may be any", H + "target.cc", "hex_value(host[at + 1]) < 0 || hex_value(host[at + 2]) < 0", "hex_value(host[at + 1]) < 0", HTTP),
 ]

@@ -25,6 +25,7 @@ int on_begin_frame(nghttp2_session* /*session*/, const nghttp2_frame_hd* hd, voi
   switch (hd->type) {
     case NGHTTP2_SETTINGS:
       if (!ack) self.note(H2Guard::Frame::settings);
+      self.note_queue();
       break;
     case NGHTTP2_PING:
       if (!ack) self.note(H2Guard::Frame::ping);

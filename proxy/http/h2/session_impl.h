@@ -69,6 +69,7 @@ struct H2Impl {
   void end_data(H2Stream& stream, bool empty, bool end);
   void on_end(H2Stream& stream);
   void on_field(std::string_view name, std::string_view value, bool sensitive);
+  void note_queue();
   void on_peer_settings();
   void on_ping_ack(const std::uint8_t* payload);
   void on_reset_frame(StreamId id);
@@ -117,6 +118,7 @@ struct H2Impl {
   bool stopped_by_owner = false;  // by terminate(), not because of what was received
   std::size_t backlog = 0, detached_backlog = 0;
   std::uint64_t messages_framed = 0;
+  std::size_t queued = 0;  // frames that waited in the library before the frame, or the part of one, that is being read
   std::size_t stream_count = 0;
 
   // The header block being received; blocks never interleave.

@@ -52,6 +52,7 @@ ssize_t H2Impl::feed(std::string_view bytes) {
   ssize_t consumed = 0;
   const auto pass = [&](std::string_view run) {
     if (consumed < 0) return;
+    note_queue();
     consumed = nghttp2_session_mem_recv(session, reinterpret_cast<const std::uint8_t*>(run.data()), run.size());
   };
   const auto filter = [&](std::string_view run) { goaways.filter(run, pass); };
@@ -226,7 +227,16 @@ H2PeerSettings H2Impl::peer() const {
           value(NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) != 0};
 }
 
+void H2Impl::note_queue() {
+  queued = nghttp2_session_get_outbound_queue_size(session);
+}
+
+// The library resets each stream whose window a new initial window size makes too large; the whole session is in error
+// (RFC 9113 §6.9.2). Its other frame is the acknowledgement.
 void H2Impl::on_peer_settings() {
+  if (nghttp2_session_get_outbound_queue_size(session) > queued + 1) {
+    stop(H2Error::flow_control_error, H2Abuse::none);
+  }
   sink.on_settings(peer());
 }
 
