@@ -1,7 +1,8 @@
 // Instant, Duration: monotonic time in nanoseconds, never the wall clock.
 //
 // An operation takes `now` once and passes it down (SimplePool's time-freezing), so its decisions agree about the time.
-// Only a Loop reads the clock; all other code gets the time as an argument.
+// A loop reads the clock once per turn, and the code of a request gets that time as an argument. Code of other threads
+// reads the clock itself.
 #pragma once
 
 #include <chrono>

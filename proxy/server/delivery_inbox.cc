@@ -41,7 +41,7 @@ void DeliveryInbox::wake_due() {
   const Instant now = loop_.now();
   FirstException thrown;
   // A destination may request its next wake-up, even for now: those are due in the next turn.
-  for (std::size_t most = to_wake_.size(); most != 0 && to_wake_.front().first <= now; --most) {
+  for (std::size_t left = to_wake_.size(); left != 0 && to_wake_.front().first <= now; --left) {
     std::pop_heap(to_wake_.begin(), to_wake_.end(), kLater);
     pool::Destination* one = to_wake_.back().second;
     to_wake_.pop_back();

@@ -119,7 +119,9 @@ bool InterceptLeaves::renew(const std::string& label, Leaf& leaf, WallTime now) 
   const bool valid = leaf.valid_at(now);
   const bool ended = now >= in_force_.authority->expires();
   const bool last = leaf.end >= in_force_.authority->expires();
-  if (valid ? last || now < leaf.end - tls::Authority::kLeafLife / 3 : ended && leaf.identity == nullptr) return false;
+  const bool lasts = last || now < leaf.end - tls::Authority::kLeafLife / 3;
+  const bool removed = ended && leaf.identity == nullptr;
+  if (valid ? lasts : removed) return false;
   const Result<pool::Origin> origin = pool::parse_origin(label);
   CARPOOL_ASSERT(origin);  // `label` is the label of an origin
   Result<Leaf> made = ended ? Result<Leaf>(Fault{FaultKind::tls_certificate, Side::self, "the authority has expired"})

@@ -71,7 +71,7 @@ bool OwnRequest::send_head(const http::ResponseHead& head, bool close) {
 // A response that is too long ends the exchange at its next flush().
 void OwnRequest::send_body(std::string_view bytes) {
   if (fault_) return;
-  if (body_.size() + bytes.size() <= kind_.longest_response) {
+  if (body_.size() + bytes.size() <= kind_.max_response) {
     body_.append(bytes);
     return;
   }

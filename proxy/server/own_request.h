@@ -21,7 +21,7 @@ struct ExchangeContext;
 struct OwnRequestKind {
   std::string_view peer;      // shown as the client in the log
   std::string_view endpoint;  // for faults, such as "the token endpoint"
-  std::size_t longest_response = 0;
+  std::size_t max_response = 0;
   bool secret = false;  // see ClientStream::carries_secret()
 };
 

@@ -53,12 +53,12 @@ void StatsSummaryLog::write() {
   start();
 }
 
-std::string pool_details(std::vector<admin::PoolInfo> pools, std::size_t most) {
+std::string pool_details(std::vector<admin::PoolInfo> pools, std::size_t limit) {
   std::stable_sort(pools.begin(), pools.end(), [](const admin::PoolInfo& a, const admin::PoolInfo& b) {
     return a.snapshot.borrows > b.snapshot.borrows;
   });
   std::string text;
-  for (std::size_t i = 0; i < std::min(most, pools.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(limit, pools.size()); ++i) {
     const auto& s = pools[i].snapshot;
     if (i != 0) text += "; ";
     text += pools[i].origin + " active=" + std::to_string(open(s));

@@ -25,7 +25,7 @@ class StatsSummaryLog {
 };
 
 // Returns a text such as "http://a active=3 idle=2 waiting=0 borrows=9 created=4 closed=1 failures=0; …" with at most
-// `most` pools, the busiest first.
-std::string pool_details(std::vector<admin::PoolInfo> pools, std::size_t most);
+// `limit` pools, the busiest first.
+std::string pool_details(std::vector<admin::PoolInfo> pools, std::size_t limit);
 
 }  // namespace carpool::proxy

@@ -9,6 +9,7 @@
 #include "proxy/telemetry/combined_line.h"
 #include "proxy/telemetry/log_line.h"
 #include "proxy/telemetry/log_output.h"
+#include "proxy/telemetry/wall_clock.h"
 
 namespace carpool::proxy::log {
 namespace {
@@ -80,7 +81,7 @@ void append_entry(Line& line, const AccessEntry& entry, std::string_view target)
 }  // namespace
 
 AccessLog::AccessLog(Format format) : format_(format) {
-  set_clock();
+  wall_ = wall_clock_offset();
 }
 
 bool AccessLog::write(const AccessEntry& entry) {
@@ -104,13 +105,7 @@ void AccessLog::flush() {
   submit_access(buffer_, lines_);
   buffer_.clear();
   lines_ = 0;
-  set_clock();
-}
-
-// Reads the wall clock again for every chunk, because it may be set at any time.
-void AccessLog::set_clock() {
-  wall_ = std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()) -
-          Clock::now().time_since_epoch();
+  wall_ = wall_clock_offset();
 }
 
 }  // namespace carpool::proxy::log

@@ -26,7 +26,6 @@ class AccessLog {
   void flush();
 
  private:
-  void set_clock();
   const Format format_;
   std::string buffer_;   // complete lines
   std::string scratch_;  // the redacted target

@@ -36,8 +36,8 @@ constexpr std::uint32_t kHasIsRemote = 0x100, kIsRemote = 0x200;
 
 constexpr std::size_t kMaxHost = 255, kMaxUrl = 1280, kMaxWord = 64, kMaxError = 512;
 
-std::string_view cut(std::string_view text, std::size_t most) {
-  return text.substr(0, most);
+std::string_view cut(std::string_view text, std::size_t max) {
+  return text.substr(0, max);
 }
 
 // Returns true for a standard method. By the HTTP semantic conventions any other is reported as _OTHER, which bounds

@@ -1,12 +1,12 @@
 #include "proxy/telemetry/span_buffer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 #include "exec/coalesced_mail.h"
 #include "metrics/registry.h"
 #include "proxy/telemetry/otlp_spans.h"
+#include "proxy/telemetry/wall_clock.h"
 
 namespace carpool::proxy {
 
@@ -28,7 +28,7 @@ void SpanBuffer::follow(const config::Otlp& settings) {
   on_ = !settings.endpoint.empty() && settings.traces;
   one_in_ = settings.sample;
   limit_ = settings.buffer;
-  set_clock();
+  wall_ = wall_clock_offset();
   if (waiting_.bytes.empty()) make_room();
   std::string().swap(spare_);
 }
@@ -54,7 +54,7 @@ SpanBuffer::Batch SpanBuffer::take() {
   Batch taken = std::exchange(waiting_, Batch{std::move(spare_), 0});
   spare_.clear();
   notified_ = false;
-  set_clock();
+  wall_ = wall_clock_offset();
   make_room();
   return taken;
 }
@@ -62,12 +62,6 @@ SpanBuffer::Batch SpanBuffer::take() {
 void SpanBuffer::give_back(std::string buffer) {
   buffer.clear();
   if (on_ && buffer.capacity() >= limit_) spare_ = std::move(buffer);
-}
-
-// Reads the wall clock again, because it may be set at any time.
-void SpanBuffer::set_clock() {
-  wall_ = std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()) -
-          Clock::now().time_since_epoch();
 }
 
 }  // namespace carpool::proxy

@@ -49,7 +49,6 @@ class SpanBuffer {
 
  private:
   void make_room() LOOP_ONLY;
-  void set_clock() LOOP_ONLY;
 
   const LoopId loop_;
   metrics::Registry& metrics_;
