@@ -35,7 +35,7 @@ BufferedRequest::ReadStatus BufferedRequest::feed(std::string_view bytes) {
 }
 
 void BufferedRequest::on_body(std::string_view bytes) {
-  too_long_ = too_long_ || body_.size() + bytes.size() > most_;
+  too_long_ = too_long_ || body_.size() + bytes.size() > max_body_;
   if (!too_long_) body_.append(bytes);
 }
 

@@ -24,10 +24,10 @@ class BufferedRequest final : private http::BodySink {
     malformed,  // see fault(); nothing is read after it
     closed,     // the client closed the connection, or it failed
   };
-  // `most`: the maximum body size in bytes. A longer body is read to its end, so that the client reads the error
+  // `max_body`: the maximum body size in bytes. A longer body is read to its end, so that the client reads the error
   // response, and too_long() returns true. If `sink` is not null, it receives the body, of any size.
-  BufferedRequest(const http::Limits& limits, std::size_t most, http::BodySink* sink)
-      : reader_(limits), most_(most), sink_(sink) {}
+  BufferedRequest(const http::Limits& limits, std::size_t max_body, http::BodySink* sink)
+      : reader_(limits), max_body_(max_body), sink_(sink) {}
 
   // Reads at most once, into `scratch`.
   ReadStatus read(net::Transport& transport, std::span<char> scratch);
@@ -51,7 +51,7 @@ class BufferedRequest final : private http::BodySink {
   void on_trailer(std::string_view, std::string_view) override {}
 
   http::RequestReader reader_;
-  const std::size_t most_;
+  const std::size_t max_body_;
   http::BodySink* const sink_;
   http::RequestHead head_;
   std::string body_, pending_;

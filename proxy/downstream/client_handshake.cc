@@ -125,7 +125,7 @@ bool ClientHandshake::try_to_begin(exec::Ready ready) {
 // Returns true once the client's first record has arrived or no further bytes can arrive.
 bool ClientHandshake::begin(exec::Ready ready) {
   if (connect_ != nullptr) {
-    if (!hello_ends_here(ready.hangup)) return false;
+    if (!admit_hello(ready.hangup)) return false;
   } else if (!ready.hangup && !first_record_arrived(socket_.get())) {
     return false;
   }
@@ -136,9 +136,10 @@ bool ClientHandshake::begin(exec::Ready ready) {
   return true;
 }
 
-// Inspects the first message of a client inside a CONNECT. The bytes stay in the socket, because they are read by
-// OpenSSL or forwarded to the tunnel's origin. `ended`: no further bytes will arrive.
-bool ClientHandshake::hello_ends_here(bool ended) {
+// Inspects the first message of a client inside a CONNECT. Returns true if its TLS is intercepted; false if the message
+// is incomplete, the client has gone, or the connection becomes a tunnel. The bytes stay in the socket, because they
+// are read by OpenSSL or forwarded to the tunnel's origin. `ended`: no further bytes will arrive.
+bool ClientHandshake::admit_hello(bool ended) {
   using What = metrics::Intercept;
   if (!ended && !first_record_arrived(socket_.get())) return false;
   const exec::ReadBuffer buffer(context_.loop);

@@ -47,7 +47,7 @@ class ClientHandshake final : public OpeningClient, private exec::Watcher, priva
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   bool try_to_begin(exec::Ready ready) LOOP_ONLY;
   bool begin(exec::Ready ready) LOOP_ONLY;
-  bool hello_ends_here(bool ended) LOOP_ONLY;
+  bool admit_hello(bool ended) LOOP_ONLY;
   bool tunnel(metrics::Intercept why) LOOP_ONLY;
   void become_tunnel(metrics::Intercept why) LOOP_ONLY;
   void count_failure(metrics::ClientHandshake end) LOOP_ONLY;

@@ -42,7 +42,7 @@ class ClientList final : public ClientAcceptor,
   struct Handshakes {
     exec::Submitter* tasks = nullptr;  // nullptr: all run on the loop
     std::uint32_t inline_per_second = 0;
-    std::uint32_t most_tasks = 1;  // maximum number of tasks at a time
+    std::uint32_t max_tasks = 1;  // at a time
   };
   // `intercepts`: nullptr if no origin is intercepted.
   ClientList(ExchangeContext& context, Owner& owner, Handshakes handshakes = {nullptr, 0, 1},
@@ -52,7 +52,7 @@ class ClientList final : public ClientAcceptor,
         handshakes_(handshakes),
         interceptor_(context, intercepts),
         pacer_(context.loop),
-        handshake_turns_(handshakes.most_tasks) {}
+        handshake_turns_(handshakes.max_tasks) {}
   ~ClientList();
 
   exec::Loop& loop() override { return context_.loop; }

@@ -53,7 +53,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   void send_body(std::string_view bytes) override LOOP_ONLY;
   void send_end(const http::Fields& trailers) override LOOP_ONLY;
   bool splices_body() const override LOOP_ONLY;
-  bool splice_body(net::Transport& from, std::size_t most, net::IoResult& io) override LOOP_ONLY;
+  bool splice_body(net::Transport& from, std::size_t max_bytes, net::IoResult& io) override LOOP_ONLY;
   std::uint16_t send_fault(const Fault& fault, bool keep) override LOOP_ONLY;
   void send_local_reply(bool keep) override LOOP_ONLY;
   void send_tunnel(const http::ResponseHead* switched) override LOOP_ONLY;

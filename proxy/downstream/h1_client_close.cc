@@ -26,7 +26,7 @@ constexpr Duration kUnannouncedTime = std::chrono::seconds(12);
 // Limits of a lingering close. A client that still sends its request reads the response only when it has sent
 // everything, or when the connection has ended; a reset before would cost it the response.
 constexpr Duration kLingerSilence = std::chrono::seconds(5);
-constexpr Duration kLongestLinger = std::chrono::seconds(30);
+constexpr Duration kMaxLinger = std::chrono::seconds(30);
 constexpr int kLastReads = 16;  // when the process ends
 // Interval at which cut_off() checks whether the client's kernel has acknowledged everything; no event reports it.
 constexpr Duration kAckPoll = std::chrono::milliseconds(20);
@@ -47,7 +47,7 @@ void H1Client::end_gracefully() {
 }
 
 void H1Client::await_more_input() {
-  const Instant end = progress_at_ + (ending_ ? net::kLingerTime : kLongestLinger);
+  const Instant end = progress_at_ + (ending_ ? net::kLingerTime : kMaxLinger);
   timer_.arm(std::min(context_.loop.now() + kLingerSilence, end));
 }
 

@@ -14,11 +14,12 @@ bool H1Client::splices_body() const {
          context_.buffers.pipes().available();
 }
 
-bool H1Client::splice_body(net::Transport& from, std::size_t most, net::IoResult& io) {
+bool H1Client::splice_body(net::Transport& from, std::size_t max_bytes, net::IoResult& io) {
   CARPOOL_ASSERT(reply_framing_ == http::Framing::length);
   net::PipeLease pipe = context_.buffers.lease_pipe();
   if (!pipe) return true;  // available() is false now
-  const WriteQueue::Sent sent = write_queue_.splice(from, *transport_, *pipe, std::min(most, net::Pipe::kCapacity), io);
+  const WriteQueue::Sent sent =
+      write_queue_.splice(from, *transport_, *pipe, std::min(max_bytes, net::Pipe::kCapacity), io);
   if (io.io == net::Io::failed && net::cannot_splice(io.error)) {
     io = {};
     context_.buffers.pipes().refuse();

@@ -76,7 +76,7 @@ Status H2Client::start(std::string_view preface, std::string_view bytes) {
   Result<exec::WatchKey> key = context_.loop.watch(transport_->fd(), *this);
   if (!key) return key.take_fault();
   key_ = *key;
-  since_ = context_.loop.now();
+  progress_at_ = context_.loop.now();
   advancing_ = true;
   turn_requests_ = pacer_.allowance_when_ready();
   if (!preface.empty()) parse(preface);
@@ -134,7 +134,7 @@ void H2Client::read_and_write() {
   do {
     read_all(budget);
     if (state_ == State::open && !write_all(write_budget)) {
-      note_use(true);
+      note_unused();
       close();
     }
   } while (turn_requests_ != 0 && ((budget != 0 && may_read()) || may_continue()));
@@ -157,25 +157,29 @@ void H2Client::read_all(std::size_t& budget) {
         return true;
       });
   if (outcome.end == net::ReadEnd::closed) {  // also for a FIN: HTTP/2 has no half-closed connections
-    note_use(true);
+    note_unused();
     return close();
   }
   // Dispatches the requests that began in this turn and were not reset within it.
   continue_streams();
 }
 
-// Reports that the client has sent bytes, or with `left` that it has closed the connection.
-void H2Client::note_use(bool left) {
-  if (std::exchange(used_, true) || interception() == nullptr) return;
-  left ? interceptor().on_unused(*interception()) : interceptor().on_use(*interception());
+// Reports that the client has sent bytes.
+void H2Client::note_use() {
+  if (!std::exchange(used_, true) && interception() != nullptr) interceptor().on_use(*interception());
+}
+
+// Reports that the client has ended the connection.
+void H2Client::note_unused() {
+  if (!used_ && interception() != nullptr) interceptor().on_unused(*interception());
 }
 
 void H2Client::parse(std::string_view bytes) {
-  note_use(false);
+  note_use();
   static_cast<void>(session_.receive(bytes, context_.loop.now()));  // on a Fault, over() is true after its GOAWAY
   continue_streams();
-  if (!session_.in_head()) head_since_ = {};
-  if (session_.in_head() && head_since_ == Instant{}) head_since_ = context_.loop.now();
+  if (!session_.in_head()) head_began_at_ = {};
+  if (session_.in_head() && head_began_at_ == Instant{}) head_began_at_ = context_.loop.now();
 }
 
 void H2Client::continue_streams() {
@@ -206,7 +210,7 @@ void H2Client::forget_pump(H2ClientStream& request) {
   --unpumped_count_;
 }
 
-void H2Client::later(H2ClientStream& request) {
+void H2Client::continue_soon(H2ClientStream& request) {
   if (!request.ListHook<H2TodoTag>::linked()) todo_.push_back(request);
   flush_soon();
 }
@@ -220,7 +224,7 @@ bool H2Client::may_buffer_more() const {
 }
 
 void H2Client::note_progress() {
-  since_ = context_.loop.now();
+  progress_at_ = context_.loop.now();
 }
 
 // A client that reads makes progress, however few bytes at a time, also after the end of their exchange. Replies to

@@ -56,7 +56,7 @@ class H2Client final : public ClientConnection,
   // Schedules pump() for `request`, whose exchange collects body data while a read is parsed and sends it afterwards.
   void pump_soon(H2ClientStream& request) LOOP_ONLY;
   void forget_pump(H2ClientStream& request) LOOP_ONLY;
-  void later(H2ClientStream& request) LOOP_ONLY;  // schedules continue_stream() for this turn or the next one
+  void continue_soon(H2ClientStream& request) LOOP_ONLY;  // schedules continue_stream() for this turn or the next one
   void flush_soon() LOOP_ONLY;
   std::uint64_t pulls() const { return pulls_; }  // identifies the frames that wait for the socket
   int socket() const { return transport_->fd(); }
@@ -85,7 +85,8 @@ class H2Client final : public ClientConnection,
   bool may_continue() const LOOP_ONLY;
   void read_and_write() LOOP_ONLY;
   void read_all(std::size_t& budget) LOOP_ONLY;
-  void note_use(bool left) LOOP_ONLY;
+  void note_use() LOOP_ONLY;
+  void note_unused() LOOP_ONLY;
   void parse(std::string_view bytes) LOOP_ONLY;
   void continue_streams() LOOP_ONLY;
   void pump_all() LOOP_ONLY;
@@ -96,7 +97,7 @@ class H2Client final : public ClientConnection,
   void linger() LOOP_ONLY;
   void discard_input() LOOP_ONLY;
   void close() LOOP_ONLY;
-  void last_goaway() LOOP_ONLY;
+  void send_final_goaway() LOOP_ONLY;
   H2ClientStream& acquire_request() LOOP_ONLY;
   Instant head_deadline() const LOOP_ONLY;
   Instant idle_deadline() const LOOP_ONLY;
@@ -136,8 +137,8 @@ class H2Client final : public ClientConnection,
   bool goaway_sent_ = false;
   bool counted_ = false;        // the metrics contain its protocol abuse
   bool message_waits_ = false;  // the last pull contained bytes of responses; they may wait in the write queue
-  Instant since_{};             // last progress: start of an idle period, or of not reading responses
-  Instant head_since_{};        // when a header block began
+  Instant progress_at_{};       // last progress: start of an idle period, or of not reading responses
+  Instant head_began_at_{};     // when a header block began
   Instant drain_until_ = kNever;
   net::DiscardedInput discarded_;
 };

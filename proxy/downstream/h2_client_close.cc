@@ -15,7 +15,7 @@ namespace carpool::proxy {
 namespace {
 constexpr Duration kDrainNotice = std::chrono::seconds(1);  // for requests that crossed the first GOAWAY
 constexpr std::uint64_t kDrainPing = 0x647261696e;
-constexpr std::size_t kFewRequests = 4;  // request objects that an idle connection keeps
+constexpr std::size_t kKeptRequests = 4;  // request objects that an idle connection keeps
 // A client that sends requests in bursts has no open stream between them, so it counts as idle only after this time.
 constexpr Duration kSpareTime = std::chrono::seconds(1);
 }  // namespace
@@ -39,10 +39,10 @@ bool H2Client::end_if_idle() {
 
 void H2Client::on_ping_ack(std::uint64_t payload) {
   exec::assume_on_loop();
-  if (draining_ && payload == kDrainPing) last_goaway();
+  if (draining_ && payload == kDrainPing) send_final_goaway();
 }
 
-void H2Client::last_goaway() {
+void H2Client::send_final_goaway() {
   drain_until_ = kNever;
   if (std::exchange(goaway_sent_, true)) return;
   session_.goaway(http::H2Error::no_error);
@@ -106,14 +106,14 @@ void H2Client::close() {
 // A client that reads too little has no head deadline, because the rest of its head is not read either; idle_timeout
 // applies.
 Instant H2Client::head_deadline() const {
-  if (head_since_ == Instant{} || write_queue_.size() >= kHighWatermark) return kNever;
-  return deadline_after(head_since_, listen_.header_timeout);
+  if (head_began_at_ == Instant{} || write_queue_.size() >= kHighWatermark) return kNever;
+  return deadline_after(head_began_at_, listen_.header_timeout);
 }
 
 void H2Client::arm_timer() {
   if (state_ != State::open) return;
   Instant deadline = std::min({drain_until_, head_deadline(), idle_deadline()});
-  if (holds_spares()) deadline = std::min(deadline, since_ + kSpareTime);
+  if (holds_spares()) deadline = std::min(deadline, progress_at_ + kSpareTime);
   timer_.arm(deadline);
 }
 
@@ -121,12 +121,12 @@ void H2Client::arm_timer() {
 // its stream ends, or the connection if no request runs or the socket does not take what was framed.
 Instant H2Client::idle_deadline() const {
   if (running_ != 0 && session_.detached_backlog() == 0 && write_queue_.empty()) return kNever;
-  return deadline_after(since_, listen_.idle_timeout);
+  return deadline_after(progress_at_, listen_.idle_timeout);
 }
 
 // Returns true if no request is open and the connection holds more memory than an idle one should.
 bool H2Client::holds_spares() const {
-  return session_.streams() == 0 && requests_.size() > kFewRequests;
+  return session_.streams() == 0 && requests_.size() > kKeptRequests;
 }
 
 void H2Client::free_idle_streams() {
@@ -141,12 +141,12 @@ void H2Client::on_timer() {
     close();
     return;
   }
-  if (holds_spares() && now >= since_ + kSpareTime) free_idle_streams();
+  if (holds_spares() && now >= progress_at_ + kSpareTime) free_idle_streams();
   if (now >= head_deadline()) {
     if (!write_queue_.empty()) return close();  // no GOAWAY can be sent
     session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);
   } else if (now >= drain_until_) {
-    last_goaway();
+    send_final_goaway();
   } else if (now >= idle_deadline() && running_ != 0 && write_queue_.empty()) {
     // The client reads, but it opens no window for responses that are complete here.
     session_.reset_detached(http::H2Error::cancel);

@@ -205,7 +205,7 @@ bool H2ClientStream::may_buffer_more() const {
 }
 
 void H2ClientStream::on_tunnel() {
-  if (!inbox_.empty()) client_.later(*this);
+  if (!inbox_.empty()) client_.continue_soon(*this);
 }
 
 void H2ClientStream::shut_write_when_sent() {

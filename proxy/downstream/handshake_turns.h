@@ -22,13 +22,13 @@ class HandshakeTurns {
   };
   using Hook = ListHook<HandshakeTurnTag>;
 
-  explicit HandshakeTurns(std::uint32_t most) : most_(most) { CARPOOL_ASSERT(most > 0); }
+  explicit HandshakeTurns(std::uint32_t limit) : limit_(limit) { CARPOOL_ASSERT(limit > 0); }
 
   // Returns true if the waiter has a turn now. Otherwise on_turn() is called later; a waiter that already waits stays
   // in its place.
   bool acquire(Waiter& waiter) LOOP_ONLY {
     if (waiter.Hook::linked()) return false;
-    if (taken_ < most_) return ++taken_ != 0;
+    if (taken_ < limit_) return ++taken_ != 0;
     waiting_.push_back(waiter);
     return false;
   }
@@ -42,7 +42,7 @@ class HandshakeTurns {
   }
 
  private:
-  const std::uint32_t most_;
+  const std::uint32_t limit_;
   std::uint32_t taken_ = 0;
   List<Waiter, HandshakeTurnTag> waiting_;
 };

@@ -10,7 +10,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr std::size_t kMaxRefusals = 4096;  // if exceeded, the oldest is dropped
-constexpr Duration kTunnels = std::chrono::minutes(10);
+constexpr Duration kRefusalLifetime = std::chrono::minutes(10);
 
 std::string key_of(const Interception& to) {
   const std::string suites = std::to_string(to.client.suites);
@@ -63,7 +63,7 @@ bool Intercepts::renew(const std::string& key, Instant now) {
   } else if (refusals_.size() >= kMaxRefusals) {
     forget(refusals_.begin());
   }
-  refusals_.push_back({key, now + kTunnels, proven});
+  refusals_.push_back({key, now + kRefusalLifetime, proven});
   by_key_.emplace(key, std::prev(refusals_.end()));
   return noted;
 }

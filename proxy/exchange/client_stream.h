@@ -68,7 +68,7 @@ class ClientStream {
   virtual bool splices_body() const LOOP_ONLY { return false; }
   // Moves at most `most` of them. `io`: the result of reading `from`, as of Transport::read(). Returns false if the
   // client is gone.
-  [[nodiscard]] virtual bool splice_body(net::Transport& /*from*/, std::size_t /*most*/,
+  [[nodiscard]] virtual bool splice_body(net::Transport& /*from*/, std::size_t /*max_bytes*/,
                                          net::IoResult& /*io*/) LOOP_ONLY {
     CARPOOL_ASSERT(false);
   }

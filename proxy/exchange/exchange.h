@@ -254,7 +254,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool wants_response() const override LOOP_ONLY;
   std::size_t writable_bytes() const override LOOP_ONLY { return client_stream_->writable_bytes(); }
   bool splices_body() const override LOOP_ONLY;
-  AttemptState splice_body(net::Transport& from, std::size_t most, net::IoResult& io) override LOOP_ONLY;
+  AttemptState splice_body(net::Transport& from, std::size_t max_bytes, net::IoResult& io) override LOOP_ONLY;
   bool may_buffer_more() const override LOOP_ONLY { return client_stream_->may_buffer_more(); }
   AttemptState on_response_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override;

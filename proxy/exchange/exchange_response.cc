@@ -147,9 +147,9 @@ bool Exchange::splices_body() const {
   return client_stream_->splices_body();
 }
 
-AttemptState Exchange::splice_body(net::Transport& from, std::size_t most, net::IoResult& io) {
+AttemptState Exchange::splice_body(net::Transport& from, std::size_t max_bytes, net::IoResult& io) {
   CARPOOL_ASSERT(state_ == ExchangeState::relaying && !attempt_->dropped);  // a response is dropped only if it is short
-  const bool accepted = client_stream_->splice_body(from, most, io);
+  const bool accepted = client_stream_->splice_body(from, max_bytes, io);
   if (io.io == net::Io::ok && attempt_->response_order.data(io.bytes)) info_.bytes_out += io.bytes;
   if (accepted) return AttemptState::alive;
   on_client_gone();

@@ -73,7 +73,7 @@ void WorkerPoolEnvironment::dispose(pool::PooledConnection* pooled, pool::CloseC
   const std::unique_ptr<pool::PooledConnection> dies(pooled);
   auto& connection = static_cast<Connection&>(*pooled);
   // A borrower detaches from the connection before it gives the lease back, so only a leaked connection still has one.
-  if (cause == pool::CloseCause::leak && connection.user != nullptr) note_lost(connection);
+  if (cause == pool::CloseCause::leak && connection.events != nullptr) note_lost(connection);
   if (connection.transport().flooded()) note_flood(connection);
   log_state_change(connection, ConnectionState::closed, pool::name(cause));
 }

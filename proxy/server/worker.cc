@@ -176,7 +176,7 @@ void Worker::on_shared_ready(std::uint32_t index, std::uint32_t generation, exec
   auto& connection = static_cast<Connection&>(*claim.pooled);
   connection.transport().on_readiness(ready);
   if (claim.kind == pool::EventClaim::Kind::in_use) {
-    if (connection.user != nullptr) connection.user->on_upstream_ready();
+    if (connection.events != nullptr) connection.events->on_upstream_ready();
     return;
   }
   // The connection is idle and this loop won the entry, so only TLS control records are expected.

@@ -92,7 +92,7 @@ void Connection::note_response(std::uint16_t status, Duration took, Instant now)
 // Checks the socket, because a response and its FIN may arrive in one event. A connection that becomes idle without
 // this check would never report that FIN.
 bool Connection::clean_for_reuse() {
-  user = nullptr;
+  events = nullptr;
   if (logged_state != ConnectionState::idle) log_state_change(*this, ConnectionState::idle, "released");
   if (transport_->hangup_seen()) return false;
   return transport_->nothing_pending() || transport_->no_data_pending();

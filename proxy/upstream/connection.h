@@ -82,8 +82,8 @@ class Connection : public pool::PooledConnection {
   net::SecurityInfo security() const { return security_; }
 
   // Receives the events of the connection. Set while leased, cleared before release.
-  ConnectionEvents* user = nullptr;
-  ConnectionState logged_state = ConnectionState::connecting;  // owned by the holder of the connection, like `user`
+  ConnectionEvents* events = nullptr;
+  ConnectionState logged_state = ConnectionState::connecting;  // owned by the holder of the connection, like `events`
   std::string_view origin;  // label of the origin; the text outlives every connection
 
  private:

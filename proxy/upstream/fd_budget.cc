@@ -10,8 +10,8 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::uint64_t kOwn = 64;    // reserve for listeners, loops, admin clients, name servers and logs
-constexpr std::uint64_t kLeast = 16;  // minimum of connections to origins
+constexpr std::uint64_t kReserved = 64;  // for listeners, loops, admin clients, name servers and logs
+constexpr std::uint64_t kMinTotal = 16;  // minimum of connections to origins
 }  // namespace
 
 void raise_descriptor_limit() {
@@ -25,10 +25,10 @@ std::uint32_t total_under_limit(const config::Config& config, std::uint64_t limi
   std::uint64_t clients = 0;
   for (const config::Listen& listen : config.listen) clients += listen.max_connections;
   const std::uint64_t wanted = config.pool_total.max_connections;
-  if (wanted + clients + kOwn <= limit) return config.pool_total.max_connections;
+  if (wanted + clients + kReserved <= limit) return config.pool_total.max_connections;
   // The client limit may exceed the number that ever arrives, so clients get at most half.
-  const std::uint64_t beside = std::min(clients, limit / 2) + kOwn;
-  const std::uint64_t left = limit > beside + kLeast ? limit - beside : kLeast;
+  const std::uint64_t beside = std::min(clients, limit / 2) + kReserved;
+  const std::uint64_t left = limit > beside + kMinTotal ? limit - beside : kMinTotal;
   return static_cast<std::uint32_t>(std::min(wanted, left));
 }
 

@@ -21,7 +21,7 @@ net::Transport& H1UpstreamStream::transport() const {
 void H1UpstreamStream::begin(Connection& connection, std::string_view method, bool upgrade, bool bare_lf) {
   CARPOOL_ASSERT(connection_ == nullptr);
   connection_ = &connection;
-  connection.user = this;
+  connection.events = this;
   log_state_change(connection, ConnectionState::borrowed, method);
   reader_.expect(method, upgrade, bare_lf);
   attempt_ = Attempt();
@@ -237,7 +237,7 @@ AttemptState H1UpstreamStream::fail(Fault fault, bool connection_ended) {
 // ---- the end ----
 
 void H1UpstreamStream::leave() {
-  connection_->user = nullptr;
+  connection_->events = nullptr;
   connection_ = nullptr;
   exec::Deferred::unlink();
   out_.discard();

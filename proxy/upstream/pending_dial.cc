@@ -16,7 +16,7 @@ namespace carpool::proxy {
 namespace {
 constexpr Duration kSettingsAckTimeout = std::chrono::milliseconds(250);
 constexpr std::uint32_t kDialsAfterGoaway = 2;
-constexpr Duration kLeastTimeLeft = std::chrono::milliseconds(1);  // zero would be no limit
+constexpr Duration kMinTimeLeft = std::chrono::milliseconds(1);  // zero would be no limit
 }  // namespace
 
 PendingDial::PendingDial(PendingDialOwner& owner, const UpstreamContext& context, dns::Resolver& resolver,
@@ -55,7 +55,7 @@ void PendingDial::await_turn() {
   if (wait && *wait == Duration::zero()) return load();
   context_.stats.count(origin_.slot, metrics::Limit::connections);
   turn_.arm(now + wait.value_or(Duration::zero()));
-  refused_ = !wait;
+  rate_exceeded_ = !wait;
 }
 
 void PendingDial::fail_later(Fault fault) {
@@ -105,7 +105,7 @@ void PendingDial::fail(Fault fault) {
 void PendingDial::on_turn() {
   exec::assume_on_loop();
   if (certificates_failed_) return fail(std::move(*certificates_failed_));
-  if (!refused_) return load();
+  if (!rate_exceeded_) return load();
   fail({FaultKind::rate_limited, Side::self, "the origin's pool.connect_rate is exceeded"});
 }
 
@@ -124,7 +124,7 @@ void PendingDial::never_arrives() {
 Duration PendingDial::time_left() const {
   const Duration whole = origin_.pool.connect_timeout;
   return goaways_ == 0 || whole == Duration::zero() ? whole
-                                                    : std::max<Duration>(ends_ - context_.loop.now(), kLeastTimeLeft);
+                                                    : std::max<Duration>(ends_ - context_.loop.now(), kMinTimeLeft);
 }
 
 void PendingDial::dial_now() {
@@ -163,7 +163,7 @@ exec::Submitter* PendingDial::tasks_for_handshake() {
 }
 
 void PendingDial::on_dialed(Result<net::Dialed> result) {
-  if (!result && may_try_again(result.fault())) return dial_now();
+  if (!result && free_descriptor_after(result.fault())) return dial_now();
   if (!result && result.fault().kind == FaultKind::parent_refused) {
     context_.stats.count_parent_refusal(dial_->parent_status());
   }
@@ -220,8 +220,9 @@ Fault PendingDial::explained(Fault fault) const {
   return fault;
 }
 
-bool PendingDial::may_try_again(const Fault& fault) {
-  if (fault.kind != FaultKind::budget || fault.side != Side::self || std::exchange(relieved_, true)) return false;
+bool PendingDial::free_descriptor_after(const Fault& fault) {
+  if (fault.kind != FaultKind::budget || fault.side != Side::self || std::exchange(descriptor_freed_, true))
+    return false;
   return free_a_descriptor(context_.origins.directory(), context_.loop.now());
 }
 

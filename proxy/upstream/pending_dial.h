@@ -69,8 +69,9 @@ class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, pu
   // a client that requested an upgrade nothing about the versions.
   Fault explained(Fault fault) const;
 
-  // Returns true if no descriptor was left and closing an idle connection elsewhere freed one. Allows one more dial.
-  bool may_try_again(const Fault& fault) LOOP_ONLY;
+  // If the dial failed because no descriptor was left, closes an idle connection elsewhere, once. Returns true if that
+  // freed a descriptor, so that the dial can be repeated.
+  bool free_descriptor_after(const Fault& fault) LOOP_ONLY;
 
   // ---- HTTP/2: the dial ends with the origin's SETTINGS ----
 
@@ -109,10 +110,10 @@ class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, pu
   std::uint64_t warm_up_ = 0;                        // of on_warm_dial_begun()
   std::optional<net::Dial> dial_;
   net::Address peer_;
-  bool expects_mail_ = false;  // waits for the TLS context
-  bool ended_ = false;         // exists only because its message is posted
-  bool relieved_ = false;
-  bool refused_ = false;  // reported after start(), which must not call the pool
+  bool expects_mail_ = false;      // waits for the TLS context
+  bool ended_ = false;             // exists only because its message is posted
+  bool descriptor_freed_ = false;  // free_a_descriptor() was called for this dial
+  bool rate_exceeded_ = false;     // of pool.connect_rate; reported after start(), which must not call the pool
   std::optional<Fault> certificates_failed_;
   bool awaits_ack_ = false;
   std::uint32_t goaways_ = 0;

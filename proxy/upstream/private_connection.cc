@@ -9,7 +9,7 @@ namespace carpool::proxy {
 PrivateConnection::PrivateConnection(exec::Loop& loop, exec::Bound on_end, const pool::Destination& destination,
                                      pool::Lease lease)
     : loop_(loop), on_end_(on_end), destination_(&destination), lease_(std::move(lease)) {
-  static_cast<Connection&>(*lease_).user = this;
+  static_cast<Connection&>(*lease_).events = this;
   on_upstream_ready();
 }
 
@@ -23,7 +23,7 @@ pool::Lease PrivateConnection::take() {
     if (close_cause) end(*close_cause);
   }
   if (lease_) {
-    static_cast<Connection&>(*lease_).user = nullptr;
+    static_cast<Connection&>(*lease_).events = nullptr;
     lease_.use_again();
   }
   return std::move(lease_);
@@ -45,7 +45,7 @@ bool PrivateConnection::check_open() {
 
 void PrivateConnection::end(pool::CloseCause cause) {
   if (!lease_) return;
-  static_cast<Connection&>(*lease_).user = nullptr;
+  static_cast<Connection&>(*lease_).events = nullptr;
   lease_.discard(cause, loop_.now());
 }
 

@@ -65,7 +65,8 @@ class UpstreamStreamHandler : public http::BodySink {
   // Returns true if the next bytes of the body may go to the client without passing on_body().
   virtual bool splices_body() const LOOP_ONLY { return false; }
   // Moves at most `most` of them. `io`: the result of reading `from`, as of Transport::read().
-  virtual AttemptState splice_body(net::Transport& /*from*/, std::size_t /*most*/, net::IoResult& /*io*/) LOOP_ONLY {
+  virtual AttemptState splice_body(net::Transport& /*from*/, std::size_t /*max_bytes*/,
+                                   net::IoResult& /*io*/) LOOP_ONLY {
     CARPOOL_ASSERT(false);
   }
   virtual bool may_buffer_more() const LOOP_ONLY { return true; }  // the stream's window may exceed its minimum

@@ -94,8 +94,8 @@ std::string text_of(pool::WarmUpEnd why) {
 }
 }  // namespace
 
-// Starts at most `most` of the missing dials. Ends the try if none is missing or none may start.
-void WarmUp::dial_more(WarmUpJob& job, std::uint32_t most) {
+// Starts at most `limit` of the missing dials. Ends the try if none is missing or none may start.
+void WarmUp::dial_more(WarmUpJob& job, std::uint32_t limit) {
   const Result<OriginRuntime*> origin = origins_.at(job.origin);
   if (!origin) {
     const Held lock(mutex_);
@@ -104,28 +104,28 @@ void WarmUp::dial_more(WarmUpJob& job, std::uint32_t most) {
     const std::uint32_t open = std::min(job.result.requested, (*origin)->pool.largest());
     auto why = pool::WarmUpEnd::complete;
     dialing_for_ = job.attempt;
-    job.out = (*origin)->destination->warm_up(open, most, loop_.now(), &why);
+    job.dials = (*origin)->destination->warm_up(open, limit, loop_.now(), &why);
     dialing_for_ = 0;
     const std::uint32_t size = (*origin)->destination->snapshot(loop_.now()).size;
     const Held lock(mutex_);
     job.result.capped_at = job.result.requested > size ? std::optional(size) : std::nullopt;
-    if (job.out == 0 && why != pool::WarmUpEnd::complete) job.result.failure = text_of(why);
+    if (job.dials == 0 && why != pool::WarmUpEnd::complete) job.result.failure = text_of(why);
   }
-  if (job.out == 0) end(job);
+  if (job.dials == 0) end(job);
 }
 
 void WarmUp::dial_ended(std::uint64_t attempt, const Fault* fault) {
   const auto mine = std::find_if(jobs_.begin(), jobs_.end(), [&](const WarmUpJob& job) {
-    return !job.over && job.out != 0 && job.attempt == attempt;
+    return !job.over && job.dials != 0 && job.attempt == attempt;
   });
   if (mine == jobs_.end()) return;  // the try has already ended at its deadline
-  --mine->out;
+  --mine->dials;
   {
     const Held lock(mutex_);
     if (fault == nullptr) ++mine->result.made;
     if (fault != nullptr && !mine->result.failure) mine->result.failure = fault->detail;
   }
-  if (mine->out != 0) return;
+  if (mine->dials != 0) return;
   if (mine->result.failure) return end(*mine);
   dial_more(*mine, UINT32_MAX);
 }
@@ -170,7 +170,7 @@ void WarmUp::on_timer() {
         const Held lock(mutex_);
         if (!job.result.failure) job.result.failure = "connect_timeout passed";
       }
-      job.out = 0;
+      job.dials = 0;
       end(job);
     } else if (job.at_start) {
       try_once(job);

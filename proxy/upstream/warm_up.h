@@ -52,8 +52,9 @@ class WarmUp {
   void sweep() LOOP_ONLY;
 
   // ---- any thread ----
-  // Returns the result of a finished warm-up once; nullopt while it is running.
-  std::optional<WarmUpResult> result(std::uint64_t job);
+  // Returns the result of the warm-up with this number of begin(); nullopt while it is running. A result is kept for at
+  // least a minute; without one, an empty result is returned.
+  std::optional<WarmUpResult> result(std::uint64_t number);
   // Returns the origins that are being warmed up at start; failed(): those whose warm-up failed, with the reason.
   std::vector<std::string> under_way() const;
   std::vector<std::string> failed() const;
@@ -65,7 +66,7 @@ class WarmUp {
     pool::Origin origin;
     std::string label;
     std::uint64_t attempt = 0;  // number of the current or last try, which distinguishes its dials from earlier ones
-    std::uint32_t out = 0;      // dials in progress
+    std::uint32_t dials = 0;    // in progress
     WarmUpResult result;        // guarded by mutex_
     Instant until{};            // deadline; after a failure the time of the next try
     Duration pause{};           // pause before the next try
@@ -73,7 +74,7 @@ class WarmUp {
     bool over = false;      // guarded by mutex_
     bool first_try = true;  // guarded by mutex_
   };
-  void dial_more(WarmUpJob& job, std::uint32_t most) LOOP_ONLY;
+  void dial_more(WarmUpJob& job, std::uint32_t limit) LOOP_ONLY;
   void end(WarmUpJob& job) LOOP_ONLY;
   void try_once(WarmUpJob& job) LOOP_ONLY;
   std::uint32_t wanted_at_start(std::string_view label) const LOOP_ONLY;

@@ -228,9 +228,9 @@ FLOW = [
     m("the peer of a tunnel takes its loss for an end in order", U + "h1_stream.cc", "if (attempt_.tunnel && !in_order) transport().reset_on_close();", "", PLANE),
     m("the peer of a tunnel that has ended takes its loss for an end in order", U + "h1_stream.cc", "attempt_.eof && attempt_.client_ended && write_queue_.empty()", "attempt_.eof", PLANE),
     m("the end in order of a tunnel is a reset", U + "h1_stream.cc", "attempt_.client_ended = true;", "", PLANE),
-    m("the connection keeps its last user", U + "h1_stream.cc", "connection_->user = nullptr;", "", STREAMS),
+    m("the connection keeps its last user", U + "h1_stream.cc", "connection_->events = nullptr;", "", STREAMS),
     # ---- HTTP/2 to the origin ----
-    m("SETTINGS are not passed to the pool", U + "h2/connection.cc", "if (in_pool_) origin_.destination->set_streams(index_, generation_, most, host_.loop().now());", "", SIM),
+    m("SETTINGS are not passed to the pool", U + "h2/connection.cc", "if (in_pool_) origin_.destination->set_streams(index_, generation_, limit, host_.loop().now());", "", SIM),
     m("GOAWAY does not retire a session", U + "h2/connection.cc", "retire(pool::CloseCause::goaway);", "", STREAMS),
     m("a closed session does not end its streams", U + "h2/connection.cc", "while (!open_.empty()) open_.front().connection_ended(fault);", "while (!open_.empty()) open_.pop_front();", SIM),
     m("a closed session stays in the pool", U + "h2/connection.cc", "schedule_flush();\n  retire(cause);", "schedule_flush();", SIM),

@@ -96,6 +96,6 @@ MUTANTS = [
     m("two requests are a load", "pool/policy/sizing.cc", "borrows.size() < kMinBorrows", "borrows.size() < 2", "unit"),
     m("the size follows the mean alone", "pool/policy/sizing.cc", "return std::max(size, load.busy_p99);", "return size;", "unit"),
     # ---- descriptors ----
-    m("clients that may never come take all descriptors", "proxy/upstream/fd_budget.cc", "std::min(clients, limit / 2) + kOwn", "clients + kOwn", ORIGINS),
-    m("too few descriptors leave no connection", "proxy/upstream/fd_budget.cc", "limit > beside + kLeast ? limit - beside : kLeast", "limit > beside ? limit - beside : 0", ORIGINS),
+    m("clients that may never come take all descriptors", "proxy/upstream/fd_budget.cc", "std::min(clients, limit / 2) + kReserved", "clients + kReserved", ORIGINS),
+    m("too few descriptors leave no connection", "proxy/upstream/fd_budget.cc", "limit > beside + kMinTotal ? limit - beside : kMinTotal", "limit > beside ? limit - beside : 0", ORIGINS),
 ]

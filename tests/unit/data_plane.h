@@ -309,7 +309,7 @@ class DataPlane : private proxy::ClientList::Owner, private proxy::WarmUpListene
     wire->ended = end;
     proxy::Connection& connection = *environment.connections.at(n);
     connection.transport().on_readiness({true, true, end});
-    if (connection.user != nullptr) connection.user->on_upstream_ready();
+    if (connection.events != nullptr) connection.events->on_upstream_ready();
     turn();
   }
 

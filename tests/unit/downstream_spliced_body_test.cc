@@ -153,7 +153,7 @@ TEST_F(ASplicedBody, IsSplicedInPartInOneTurnAndTheRestInOthers) {
   Connection& connection = *plane_.environment.connections.at(0);
   origin(0).incoming.append(body);
   connection.transport().on_readiness({.readable = true});
-  connection.user->on_upstream_ready();
+  connection.events->on_upstream_ready();
   EXPECT_GE(one.outgoing.size(), kTurnBytes);
   EXPECT_LT(one.outgoing.size(), 2 * kTurnBytes);
   plane_.turn();

@@ -113,8 +113,8 @@ TEST(H1UpstreamStream, DoesNotJudgeTheConnectionOfTheNextAttemptByTheEndOfTheLas
   for (int turns = 0; turns < 4; ++turns) host.loop().deferred.run_turn(100);
   EXPECT_EQ(requester.broken, std::vector<std::string>{});
   EXPECT_EQ(requester.responses, (std::vector<int>{421, 200}));
-  EXPECT_EQ(nullptr, first.user);
-  EXPECT_EQ(nullptr, second.user) << "an event between two leases would reach the stream of the first";
+  EXPECT_EQ(nullptr, first.events);
+  EXPECT_EQ(nullptr, second.events) << "an event between two leases would reach the stream of the first";
   host.loop().leases().end_event();
 }
 

@@ -169,11 +169,11 @@ void H2Connection::flush_to_handler() {
 
 void H2Connection::on_settings(const http::H2PeerSettings& settings) {
   exec::assume_on_loop();
-  const std::uint32_t most = std::min(origin_.pool.max_streams, settings.max_streams);
+  const std::uint32_t limit = std::min(origin_.pool.max_streams, settings.max_streams);
   settings_received_ = true;
-  if (most == streams_ || retired_) return;
-  streams_ = most;
-  if (in_pool_) origin_.destination->set_streams(index_, generation_, most, host_.loop().now());
+  if (limit == streams_ || retired_) return;
+  streams_ = limit;
+  if (in_pool_) origin_.destination->set_streams(index_, generation_, limit, host_.loop().now());
 }
 
 void H2Connection::note_reset(http::H2Error error) {

@@ -17,9 +17,7 @@ namespace carpool::proxy {
 namespace {
 constexpr Duration kEvery = std::chrono::seconds(1);
 constexpr Duration kGoOn = std::chrono::milliseconds(100);  // interval while connections remain to be closed
-}  // namespace
 
-namespace {
 // Returns the origin that connections lead to: the parent proxy, or the origin itself.
 const pool::Origin& dialed_place(const OriginRuntime& origin) {
   return origin.parent != nullptr ? origin.parent->place : origin.destination->origin();
@@ -92,11 +90,11 @@ void AddressMonitor::follow(const OriginRuntime& origin, Instant now) {
   Watched& watched = watched_[origin.address_set];
   watched.destination = origin.destination;
   origin.address_set->review(now);
-  ask(origin, watched, now);
+  query(origin, watched, now);
   log_ejections(origin, watched, now);
 }
 
-void AddressMonitor::ask(const OriginRuntime& origin, Watched& watched, Instant now) {
+void AddressMonitor::query(const OriginRuntime& origin, Watched& watched, Instant now) {
   const pool::Origin& name = dialed_place(origin);
   if (!origin.address_set->in_use()) return;
   if (!origin.pinned.empty()) {

@@ -52,7 +52,7 @@ class AddressMonitor {
   };
   void tick();
   void follow(const OriginRuntime& origin, Instant now) LOOP_ONLY;
-  void ask(const OriginRuntime& origin, Watched& watched, Instant now) LOOP_ONLY;
+  void query(const OriginRuntime& origin, Watched& watched, Instant now) LOOP_ONLY;
   void log_ejections(const OriginRuntime& origin, Watched& watched, Instant now) LOOP_ONLY;
   bool retire(const OriginRuntime& origin, Instant now) LOOP_ONLY;
 

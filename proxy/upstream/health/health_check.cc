@@ -13,23 +13,23 @@
 namespace carpool::proxy {
 
 namespace {
-constexpr std::size_t kAtOnce = 4;                          // concurrent probes of one loop
-constexpr Duration kOften = std::chrono::milliseconds(50);  // minimum tick interval
-constexpr Duration kSeldom = std::chrono::seconds(1);       // maximum tick interval, because origins come and go
+constexpr std::size_t kMaxProbes = 4;                         // concurrent probes of one loop
+constexpr Duration kMinTick = std::chrono::milliseconds(50);  // minimum tick interval
+constexpr Duration kMaxTick = std::chrono::seconds(1);        // maximum tick interval, because origins come and go
 
-// IdleVisitor: collects the connections that have been idle on one loop since `idle_for` or longer.
+// IdleVisitor: collects the connections that have been idle on one loop for `min_idle_time` or longer.
 class IdleVisitor final : public pool::ConnectionVisitor {
  public:
-  IdleVisitor(LoopId home, Duration idle_for) : home_(home), idle_connections_(idle_for) {}
+  IdleVisitor(LoopId home, Duration min_idle_time) : home_(home), min_idle_time_(min_idle_time) {}
   void visit(const pool::ConnectionView& view) override {
     const bool idle = view.state == pool::ConnectionStatus::idle && view.pooled != nullptr;
-    if (idle && view.home == home_ && view.idle >= idle_connections_) found.emplace_back(view.index, view.generation);
+    if (idle && view.home == home_ && view.idle >= min_idle_time_) found.emplace_back(view.index, view.generation);
   }
   std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
 
  private:
   const LoopId home_;
-  const Duration idle_connections_;
+  const Duration min_idle_time_;
 };
 }  // namespace
 
@@ -39,21 +39,21 @@ HealthCheck::HealthCheck(const UpstreamContext& context)
       random_(Random::kSeed * (std::uint64_t{context.loop.id()} + 1)) {}
 
 HealthCheck::~HealthCheck() {
-  CARPOOL_ASSERT(asking_.empty());
+  CARPOOL_ASSERT(probes_.empty());
 }
 
 void HealthCheck::start() {
-  timer_.arm(context_.loop.now() + kOften);
+  timer_.arm(context_.loop.now() + kMinTick);
 }
 
 void HealthCheck::stop() {
   timer_.disarm();
-  to_ask_.clear();
-  while (!asking_.empty()) {
-    const std::unique_ptr<Probe> dies(&asking_.pop_front());
+  candidates_.clear();
+  while (!probes_.empty()) {
+    const std::unique_ptr<Probe> dies(&probes_.pop_front());
     dies->end(pool::CloseCause::shutdown);
   }
-  asked_ = 0;
+  probe_count_ = 0;
 }
 
 void HealthCheck::forget(const std::vector<pool::Destination*>& leaving) {
@@ -61,13 +61,13 @@ void HealthCheck::forget(const std::vector<pool::Destination*>& leaving) {
     return std::binary_search(leaving.begin(), leaving.end(), origin.destination, std::less<>());
   };
   std::erase_if(due_, [&](const auto& one) { return is_removed(*one.first); });
-  std::erase_if(to_ask_, [&](const Candidate& one) { return is_removed(*one.origin); });
+  std::erase_if(candidates_, [&](const Candidate& one) { return is_removed(*one.origin); });
 }
 
 void HealthCheck::tick() {
   exec::assume_on_loop();
   const Instant now = context_.loop.now();
-  Duration next = kSeldom;
+  Duration next = kMaxTick;
   for (OriginRuntime* origin : context_.origins.all()) {
     const config::HealthCheck& settings = origin->pool.health_check;
     if (!settings.enabled) continue;
@@ -77,8 +77,8 @@ void HealthCheck::tick() {
     due->second = now + jittered(settings.interval);
     check(*origin, now);
   }
-  ask_some(now);
-  timer_.arm(now + std::max(next, kOften));
+  start_probes(now);
+  timer_.arm(now + std::max(next, kMinTick));
 }
 
 // Adds or subtracts up to 10 %, so that the loops of many sidecars do not probe an origin in step.
@@ -90,14 +90,14 @@ Duration HealthCheck::jittered(Duration interval) {
 // one.
 void HealthCheck::check(OriginRuntime& origin, Instant now) {
   const bool behind =
-      std::any_of(to_ask_.begin(), to_ask_.end(), [&](const Candidate& one) { return one.origin == &origin; });
+      std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& one) { return one.origin == &origin; });
   if (behind) return;  // the previous round is not over; a slow origin is not probed more often
   IdleVisitor idle(context_.loop.id(), origin.pool.health_check.interval / 2);
   origin.destination->visit(idle, now);
-  const bool ask = !origin.pool.health_check.probe.empty();
+  const bool probes = !origin.pool.health_check.probe.empty();
   for (const auto& [index, generation] : idle.found) {
-    if (ask) {
-      to_ask_.push_back({&origin, index, generation});
+    if (probes) {
+      candidates_.push_back({&origin, index, generation});
     } else {
       check_one({&origin, index, generation}, now);
     }
@@ -112,30 +112,30 @@ void HealthCheck::check_one(const Candidate& candidate, Instant now) {
   pool::close_inspected(candidate.index, pool::CloseCause::unhealthy, now);
 }
 
-void HealthCheck::ask_some(Instant now) {
-  if (std::exchange(filling_, true)) return;  // called from start(); the loop below continues
-  while (asked_ < kAtOnce && !to_ask_.empty()) {
-    const Candidate candidate = to_ask_.front();
-    to_ask_.pop_front();
+void HealthCheck::start_probes(Instant now) {
+  if (std::exchange(starting_probes_, true)) return;  // called from start(); the loop below continues
+  while (probe_count_ < kMaxProbes && !candidates_.empty()) {
+    const Candidate candidate = candidates_.front();
+    candidates_.pop_front();
     pool::Lease lease = candidate.origin->destination->lease_idle(candidate.index, candidate.generation, now);
     if (!lease) continue;
     Probe& probe = *std::make_unique<Probe>(context_, *this, *candidate.origin, std::move(lease)).release();
-    asking_.push_back(probe);  // owned by asking_ until probed() or stop()
-    ++asked_;
+    probes_.push_back(probe);  // owned by probes_ until probed() or stop()
+    ++probe_count_;
     probe.start();
   }
-  filling_ = false;
+  starting_probes_ = false;
 }
 
 void HealthCheck::probed(Probe& probe, std::string_view why) {
   probe.unlink();
   const std::unique_ptr<Probe> dies(&probe);
-  --asked_;
+  --probe_count_;
   if (!why.empty()) {
     log::info("health", "an idle connection failed its health check and was closed",
               {{"origin", dies->origin().destination->label()}, {"connection", dies->connection_id()}, {"why", why}});
   }
-  ask_some(context_.loop.now());
+  start_probes(context_.loop.now());
 }
 
 }  // namespace carpool::proxy

@@ -35,17 +35,17 @@ class HealthCheck final : public Probe::Owner {
   void tick();
   void check(OriginRuntime& origin, Instant now) LOOP_ONLY;
   void check_one(const Candidate& candidate, Instant now) LOOP_ONLY;
-  void ask_some(Instant now) LOOP_ONLY;
+  void start_probes(Instant now) LOOP_ONLY;
   void probed(Probe& probe, std::string_view why) override LOOP_ONLY;
   Duration jittered(Duration interval) LOOP_ONLY;
 
   const UpstreamContext& context_;
   exec::Timer timer_;
   std::unordered_map<const OriginRuntime*, Instant> due_ LOOP_LOCAL;
-  std::deque<Candidate> to_ask_ LOOP_LOCAL;
-  List<Probe, ProbeTag> asking_ LOOP_LOCAL;  // owned
-  std::size_t asked_ LOOP_LOCAL = 0;         // number of probes in asking_
-  bool filling_ LOOP_LOCAL = false;
+  std::deque<Candidate> candidates_ LOOP_LOCAL;
+  List<Probe, ProbeTag> probes_ LOOP_LOCAL;  // owned
+  std::size_t probe_count_ LOOP_LOCAL = 0;   // number of probes in probes_
+  bool starting_probes_ LOOP_LOCAL = false;
   Random random_ LOOP_LOCAL;
 };
 

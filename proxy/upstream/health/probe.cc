@@ -25,7 +25,7 @@ Probe::Probe(const UpstreamContext& context, Owner& owner, const OriginRuntime& 
       timer_(exec::Timer::bind<&Probe::on_timeout>(context.loop, *this)) {}
 
 void Probe::start() {
-  connection().user = this;
+  connection().events = this;
   if (!silent()) return out_of_step();
   const std::string& what = origin_.pool.health_check.probe;
   reader_.expect(std::string_view(what).substr(0, what.find(' ')), false, origin_.protocols.bare_lf);
@@ -62,7 +62,7 @@ void Probe::write_line(std::string& out) const {
 }
 
 void Probe::end(pool::CloseCause cause) {
-  connection().user = nullptr;
+  connection().events = nullptr;
   lease_.discard(cause, context_.loop.now());
 }
 
@@ -108,7 +108,7 @@ void Probe::on_io_end(const net::IoResult& io) {
 // is closed.
 void Probe::finish(bool whole) {
   const Instant now = context_.loop.now();
-  connection().user = nullptr;
+  connection().events = nullptr;
   const bool stays = whole && head_.keep_alive && head_.framing != http::Framing::until_close && write_queue_.empty();
   const std::optional<pool::CloseCause> outdated = connection().close_cause(now);
   if (stays && !outdated) {

@@ -102,27 +102,27 @@ bool Credentials::sets(std::string_view name) const {
 
 std::vector<Credentials::FileEvent> Credentials::check_files() {
   const Held checking(check_mutex_);
-  std::vector<FileEvent> looks;
+  std::vector<FileEvent> events;
   for (std::size_t i = 0; i < settings_.size(); ++i) {
     if (settings_[i].value.file.empty()) continue;
     Result<std::string> value = usable_value(settings_[i].value);
     const Held lock(mutex_);
     Value& known = values_[i];
     if (!value) {
-      const bool news = known.fault != value.fault().detail;
+      const bool changed = known.fault != value.fault().detail;
       known.fault = value.fault().detail;
-      if (news) looks.push_back({settings_[i].name, known.fault});
+      if (changed) events.push_back({settings_[i].name, known.fault});
       continue;
     }
-    const bool news = known.bytes != *value;
-    const bool again = !std::exchange(known.fault, {}).empty();
-    if (news || again) looks.push_back({settings_[i].name, {}});
-    if (news) std::swap(known.bytes, *value);
+    const bool changed = known.bytes != *value;
+    const bool repaired = !std::exchange(known.fault, {}).empty();
+    if (changed || repaired) events.push_back({settings_[i].name, {}});
+    if (changed) std::swap(known.bytes, *value);
     config::wipe(*value);
   }
   // Publishes once, after the last file, so that most requests see related fields change together.
-  if (!looks.empty()) publish();
-  return looks;
+  if (!events.empty()) publish();
+  return events;
 }
 
 bool Credentials::has_files() const {

@@ -37,7 +37,7 @@ class Credentials {
   const InForce& in_force(const net::ProvenPeer&, LoopId loop) LOOP_ONLY;
   bool sets(std::string_view name) const;  // any thread, because the names never change
 
-  // FileEvent: the event for a file that was checked.
+  // FileEvent: a change of the file of one field.
   struct FileEvent {
     std::string name;   // name of the field
     std::string fault;  // empty: a new value is in force

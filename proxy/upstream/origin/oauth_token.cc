@@ -29,22 +29,22 @@ bool OAuthToken::refuse(std::uint64_t serial, Instant now) {
   const std::uint64_t current = serial_.load(std::memory_order_acquire);
   if (current != serial && current != 0) return true;
   if (expected_) return true;
-  if (fault_ || asked_ == nullptr || now < refusable_at_) return false;
+  if (fault_ || wanted_ == nullptr || now < refusable_at_) return false;
   refusable_at_ = now + kPause;
   expected_ = true;
-  asked_->post();
+  wanted_->post();
   return true;
 }
 
-void OAuthToken::keep_by(exec::CoalescedMail& asked) {
+void OAuthToken::keep_by(exec::CoalescedMail& wanted) {
   const Held lock(mutex_);
-  asked_ = &asked;
+  wanted_ = &wanted;
   if (serial_.load(std::memory_order_acquire) != 0) fault_.reset();  // that of leave()
 }
 
 void OAuthToken::leave(const Fault& why) {
   const Held lock(mutex_);
-  asked_ = nullptr;
+  wanted_ = nullptr;
   expected_ = false;
   fault_ = why;
 }

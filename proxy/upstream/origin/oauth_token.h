@@ -37,8 +37,8 @@ class OAuthToken {
   static constexpr Duration kPause = std::chrono::seconds(10);
 
   // ---- the keeper ----
-  // The keeper has started. `asked` is posted when another token is wanted, until leave(). Must outlive this object.
-  void keep_by(exec::CoalescedMail& asked);
+  // The keeper has started. `wanted` is posted when another token is wanted, until leave(). Must outlive this object.
+  void keep_by(exec::CoalescedMail& wanted);
   // The keeper has stopped: no other token is expected. `why`: for the requests that need one.
   void leave(const Fault& why);
   void begin_fetch();
@@ -56,7 +56,7 @@ class OAuthToken {
   bool expected_ GUARDED_BY(mutex_) = true;  // another token is or will be requested
   std::optional<Fault> fault_ GUARDED_BY(mutex_);
   Instant refusable_at_ GUARDED_BY(mutex_){};
-  exec::CoalescedMail* asked_ GUARDED_BY(mutex_) = nullptr;  // null: no keeper is running
+  exec::CoalescedMail* wanted_ GUARDED_BY(mutex_) = nullptr;  // null: no keeper is running
 };
 
 }  // namespace carpool::proxy

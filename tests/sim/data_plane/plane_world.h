@@ -372,7 +372,7 @@ class PlaneWorld final : public pool::Environment {
     proxy::Connection& connection = *link.connection;
     connection.transport().on_readiness({true, !link.wire.full, link.wire.end_told});
     if (claim.kind == pool::EventClaim::Kind::in_use) {
-      if (connection.user != nullptr) connection.user->on_upstream_ready();
+      if (connection.events != nullptr) connection.events->on_upstream_ready();
       return true;
     }
     if (!connection.transport().hangup_seen() && connection.transport().no_data_pending()) {
