@@ -43,8 +43,8 @@ class ReservedSlots {
   Slot* offer(Thread& thread) {
     available_.fetch_add(1, std::memory_order_relaxed);  // before the offer, so that it is never negative
     for (unsigned i = 0; i < capacity_; ++i) {
-      Thread* nobody = nullptr;
-      if (!slots_[i].thread.compare_exchange_strong(nobody, &thread, std::memory_order_seq_cst)) continue;
+      Thread* none = nullptr;
+      if (!slots_[i].thread.compare_exchange_strong(none, &thread, std::memory_order_seq_cst)) continue;
       // The offer, then this load; stop() stores, then reads the slots. All four are seq_cst, so at least one side sees
       // the other: no thread waits after stop().
       if (!stopped_.load(std::memory_order_seq_cst) || !withdraw(slots_[i], thread)) return &slots_[i];
@@ -75,13 +75,13 @@ class ReservedSlots {
   }
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
-  // Returns true if one more thread may be requested, counted as pending until request_ended(). At most `most` at once
-  // and no more than there are slots, except for threads between request_ended() and offer(), which then find no slot
-  // and return.
-  bool try_request(unsigned most) {
+  // Returns true if one more thread may be requested, counted as pending until request_ended(). At most `max_pending`
+  // at once and no more than there are slots, except for threads between request_ended() and offer(), which then find
+  // no slot and return.
+  bool try_request(unsigned max_pending) {
     unsigned pending = pending_.load(std::memory_order_relaxed);
     do {
-      if (pending >= most || pending + available_.load(std::memory_order_relaxed) >= capacity_) return false;
+      if (pending >= max_pending || pending + available_.load(std::memory_order_relaxed) >= capacity_) return false;
     } while (
         !pending_.compare_exchange_weak(pending, pending + 1, std::memory_order_relaxed, std::memory_order_relaxed));
     return true;

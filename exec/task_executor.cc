@@ -7,19 +7,19 @@ namespace carpool::exec {
 // A permit to run. On a thread of the pool it runs its first task, then queued ones until there are none.
 class TaskExecutor::Runner final : public Task {
  public:
-  const char* name() const override { return of->options_.name; }
+  const char* name() const override { return owner->options_.name; }
 
-  TaskExecutor* of = nullptr;
+  TaskExecutor* owner = nullptr;
   Runner* next_free = nullptr;
   TaskPtr first;                   // the task it was created with
   const char* activity = nullptr;  // null: nothing; guarded by the lock
   Instant since;
 
  private:
-  void run() override { of->run(*this); }
+  void run() override { owner->run(*this); }
   void close() override {
     const TaskPtr refused = std::move(first);
-    of->reject(*this);
+    owner->reject(*this);
   }
 };
 
@@ -29,7 +29,7 @@ TaskExecutor::TaskExecutor(ThreadPool& pool, TaskExecutorOptions options)
       runners_(std::make_unique<Runner[]>(options.max_running)) {
   CARPOOL_ASSERT(options.max_running > 0 && options.max_tasks >= options.max_running);
   for (unsigned i = options.max_running; i-- > 0;) {
-    runners_[i].of = this;
+    runners_[i].owner = this;
     runners_[i].next_free = free_;
     free_ = &runners_[i];
   }

@@ -41,11 +41,11 @@ void TimerHeap::remove(Timer& timer) {
   move_key(*last.timer, last.key);
 }
 
-void TimerHeap::run_due(Instant now, std::size_t most, CallbackGuard& guard) {
+void TimerHeap::run_due(Instant now, std::size_t limit, CallbackGuard& guard) {
   if (next() > now) return;
   CARPOOL_ASSERT(running_ == Instant::min());
   running_ = now;
-  for (; most != 0 && next() <= now; --most) {
+  for (; limit != 0 && next() <= now; --limit) {
     Timer& timer = *heap_.front().timer;
     if (timer.deadline_ == kNever) {
       remove(timer);

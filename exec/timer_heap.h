@@ -26,9 +26,9 @@ class TimerHeap {
 
   // Returns when run_due() has work: never later than the earliest deadline, kNever if there is none.
   Instant next() const { return heap_.empty() ? kNever : heap_.front().key; }
-  // Runs due timers, earliest first, and examines at most `most`: next() is in the past if some are left. A callback
+  // Runs due timers, earliest first, and examines at most `limit`: next() is in the past if some are left. A callback
   // may arm, disarm or destroy any timer; none runs twice in one call, however early its new deadline.
-  void run_due(Instant now, std::size_t most, CallbackGuard& guard) LOOP_ONLY;
+  void run_due(Instant now, std::size_t limit, CallbackGuard& guard) LOOP_ONLY;
   // As above without a bound and a guard: throws the first exception after all have run.
   void run_due(Instant now);
 

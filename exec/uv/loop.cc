@@ -62,9 +62,8 @@ class UvLoop::LoopThreadScope {
  public:
   explicit LoopThreadScope(UvLoop& loop) : loop_(loop) {
     // relaxed: it only answers "is it this thread?"; moving the loop between threads is ordered by the mover.
-    std::thread::id nobody;
-    CARPOOL_ASSERT(
-        loop_.thread_.compare_exchange_strong(nobody, std::this_thread::get_id(), std::memory_order_relaxed));
+    std::thread::id none;
+    CARPOOL_ASSERT(loop_.thread_.compare_exchange_strong(none, std::this_thread::get_id(), std::memory_order_relaxed));
   }
   LoopThreadScope(const LoopThreadScope&) = delete;
   LoopThreadScope& operator=(const LoopThreadScope&) = delete;

@@ -24,11 +24,11 @@ EXECUTION = [
     m("a timer in the past is run in the same pass", "exec/timer_heap.cc", "running_ == Instant::min() ? deadline : running_ + Duration(1)", "deadline", EXEC),
     m("an earlier deadline is not moved up", "exec/timer_heap.cc", "key < timer.key_", "false", EXEC),
     m("a later deadline fires at the old one", "exec/timer_heap.cc", "timer.deadline_ > timer.key_", "false", EXEC),
-    m("a timer is due a moment late", "exec/timer_heap.cc", "most != 0 && next() <= now", "most != 0 && next() < now", EXEC),
+    m("a timer is due a moment late", "exec/timer_heap.cc", "limit != 0 && next() <= now", "limit != 0 && next() < now", EXEC),
     m("a removed timer leaves its place", "exec/timer_heap.cc", "timer.place_ = 0;\n  timer.key_ = kNever;", "timer.key_ = kNever;", EXEC),
     m("a timer sinks past its children", "exec/timer_heap.cc", "heap_[child].key < heap_[least].key", "heap_[child].key > heap_[least].key", EXEC),
     m("a timer does not rise", "exec/timer_heap.cc", "heap_[parent].key <= node.key", "true", EXEC),
-    m("timers beyond the limit of a pass run", "exec/timer_heap.cc", "most != 0 && next() <= now", "next() <= now", EXEC),
+    m("timers beyond the limit of a pass run", "exec/timer_heap.cc", "limit != 0 && next() <= now", "next() <= now", EXEC),
     # ---- the parker ----
     m("a wake-up before the sleep is lost", "exec/parker.cc", "if (consume()) return true;", "state_.store(empty); if (false) return true;", EXEC),
     m("a sleeper is not woken", "exec/parker.cc", "state_.exchange(woken, std::memory_order_release) != asleep", "(state_.store(woken), true)", EXEC),
