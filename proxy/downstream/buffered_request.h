@@ -48,7 +48,7 @@ class BufferedRequest final : private http::BodySink {
  private:
   ReadStatus feed(std::string_view bytes);
   void on_body(std::string_view bytes) override;
-  void on_trailer(std::string_view, std::string_view) override {}
+  void on_trailer(std::string_view, std::string_view, bool) override {}
 
   http::RequestReader reader_;
   const std::size_t max_body_;

@@ -24,9 +24,9 @@ class ReadBody final : public http::BodySink {
     exec::assume_on_loop();
     if (exchange_ != nullptr) exchange_->on_request_body(bytes);
   }
-  void on_trailer(std::string_view name, std::string_view value) override {
+  void on_trailer(std::string_view name, std::string_view value, bool sensitive) override {
     exec::assume_on_loop();
-    if (exchange_ != nullptr) exchange_->on_request_trailer(name, value);
+    if (exchange_ != nullptr) exchange_->on_request_trailer(name, value, sensitive);
   }
 
  private:

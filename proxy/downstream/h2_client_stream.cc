@@ -65,7 +65,7 @@ void H2ClientStream::deliver_received() {
 
 void H2ClientStream::deliver_trailers(const http::Fields& fields) {
   for (std::size_t i = 0; exchange_ != nullptr && i < fields.size(); ++i) {
-    exchange_->on_request_trailer(fields[i].name, fields[i].value);
+    exchange_->on_request_trailer(fields[i].name, fields[i].value, fields.sensitive(i));
   }
 }
 

@@ -71,7 +71,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   const http::RequestHead& request() const LOOP_ONLY { return request_; }
   void begin(ClientStream& client_stream) LOOP_ONLY;  // call when the head is complete
   void on_request_body(std::string_view bytes) LOOP_ONLY;
-  void on_request_trailer(std::string_view name, std::string_view value) LOOP_ONLY;
+  void on_request_trailer(std::string_view name, std::string_view value, bool sensitive) LOOP_ONLY;
   void on_request_end() LOOP_ONLY;
   void pump() LOOP_ONLY;               // sends the bytes of this event upstream
   bool wants_input() const LOOP_ONLY;  // returns true if the client may be read now
@@ -258,7 +258,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   bool may_buffer_more() const override LOOP_ONLY { return client_stream_->may_buffer_more(); }
   AttemptState on_response_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override;
-  void on_trailer(std::string_view name, std::string_view value) override;
+  void on_trailer(std::string_view name, std::string_view value, bool sensitive) override;
   AttemptState on_read_complete() override LOOP_ONLY;
   AttemptState on_response_end() override LOOP_ONLY;
   AttemptState on_failure(StreamFailure failure) override LOOP_ONLY;

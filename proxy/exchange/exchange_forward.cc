@@ -139,10 +139,10 @@ void Exchange::on_request_body(std::string_view bytes) {
   request_body_.add(bytes, upstream_stream());
 }
 
-void Exchange::on_request_trailer(std::string_view name, std::string_view value) {
+void Exchange::on_request_trailer(std::string_view name, std::string_view value, bool sensitive) {
   if (state_ == ExchangeState::idle || !http::trailer_allowed(name)) return;
   if (info_.origin->credentials != nullptr && info_.origin->credentials->sets(name)) return;
-  request_body_.add_trailer(name, value);
+  request_body_.add_trailer(name, value, sensitive);
 }
 
 void Exchange::on_request_end() {

@@ -156,14 +156,14 @@ AttemptState Exchange::splice_body(net::Transport& from, std::size_t max_bytes, 
   return AttemptState::over;
 }
 
-void Exchange::on_trailer(std::string_view name, std::string_view value) {
+void Exchange::on_trailer(std::string_view name, std::string_view value, bool sensitive) {
   exec::assume_on_loop();
   if (!http::trailer_allowed(name, http::is_grpc(request_))) return;
   if (attempt_->trailers.empty()) {
     attempt_->trailers = std::move(trailers_buffer_);
     attempt_->trailers.clear();
   }
-  attempt_->trailers.add(name, value);
+  attempt_->trailers.add(name, value, sensitive);
 }
 
 AttemptState Exchange::on_read_complete() {

@@ -115,8 +115,8 @@ void HedgedAttempt::on_body(std::string_view bytes) {
   static_cast<void>(attempt_->response_order.data(bytes.size()));
 }
 
-void HedgedAttempt::on_trailer(std::string_view name, std::string_view value) {
-  if (taken_over()) owner_.on_trailer(name, value);
+void HedgedAttempt::on_trailer(std::string_view name, std::string_view value, bool sensitive) {
+  if (taken_over()) owner_.on_trailer(name, value, sensitive);
 }
 
 AttemptState HedgedAttempt::on_read_complete() {

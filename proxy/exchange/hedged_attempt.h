@@ -60,7 +60,7 @@ class HedgedAttempt final : public pool::Borrower, private UpstreamStreamHandler
   bool may_buffer_more() const override LOOP_ONLY { return owner_.may_buffer_more(); }
   AttemptState on_response_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override;
-  void on_trailer(std::string_view name, std::string_view value) override;
+  void on_trailer(std::string_view name, std::string_view value, bool sensitive) override;
   AttemptState on_read_complete() override LOOP_ONLY;
   AttemptState on_response_end() override LOOP_ONLY;
   AttemptState on_failure(StreamFailure failure) override LOOP_ONLY;

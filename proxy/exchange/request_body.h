@@ -26,7 +26,9 @@ class RequestBody {
   // Adds bytes of the body: sends them to `to`, or holds them if it is null because there is no connection. Drops bytes
   // over max_body.
   void add(std::string_view bytes, UpstreamStream* to) LOOP_ONLY;
-  void add_trailer(std::string_view name, std::string_view value) { trailers_.add(name, value); }
+  void add_trailer(std::string_view name, std::string_view value, bool sensitive) {
+    trailers_.add(name, value, sensitive);
+  }
   void end(UpstreamStream* to) LOOP_ONLY;
   // Sends everything held to a new connection, after the head. Called again after a failure while the body is held
   // completely.

@@ -174,6 +174,7 @@ void RequestHead::clear() {
     scheme.clear();
     authority.clear();
     protocol.clear();
+    sensitive_target = false;
   }
   version = Version::http11;
   fields.clear();

@@ -39,6 +39,10 @@ class Fields {
     return name.size() + kNameEnd + value.size() + kValueEnd;
   }
   void add(std::string_view name, std::string_view value);
+  void add(std::string_view name, std::string_view value, bool sensitive) {
+    add(name, value);
+    spans_.back().sensitive = sensitive;
+  }
   // Like add(), of a name that was identified, and a value without white space around it.
   void add(std::string_view name, std::string_view value, FieldName id);
   std::size_t size() const { return spans_.size(); }
@@ -132,6 +136,7 @@ struct RequestHead {
   bool upgrade = false;  // Connection: upgrade with an Upgrade field that offers more than h2c
   // HTTP/2: END_STREAM was not in the head's frame, so trailers may follow even without a body.
   bool ends_later = false;
+  bool sensitive_target = false;  // HTTP/2: the sender forbade compression of :path
   // HTTP/2 only, else empty; `protocol` is that of an extended CONNECT (RFC 8441).
   std::string scheme, authority, protocol;
   // Usable once the method was read. Compares views, because those compare their sizes first.
@@ -164,7 +169,8 @@ struct ResponseHead {
 class BodySink {
  public:
   virtual void on_body(std::string_view bytes) = 0;
-  virtual void on_trailer(std::string_view name, std::string_view value) = 0;
+  // `sensitive`: the sender forbade compression of it, see Fields::sensitive().
+  virtual void on_trailer(std::string_view name, std::string_view value, bool sensitive) = 0;
 
  protected:
   ~BodySink() = default;

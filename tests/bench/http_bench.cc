@@ -33,7 +33,9 @@ constexpr std::string_view kResponse =
 class Nowhere final : public BodySink {
  public:
   void on_body(std::string_view bytes) override { benchmark::DoNotOptimize(bytes.data()); }
-  void on_trailer(std::string_view name, std::string_view /*value*/) override { benchmark::DoNotOptimize(name.data()); }
+  void on_trailer(std::string_view name, std::string_view /*value*/, bool /*sensitive*/) override {
+    benchmark::DoNotOptimize(name.data());
+  }
 };
 
 void read_request(benchmark::State& state) {

@@ -1,7 +1,7 @@
 """Messages that change their protocol on the way: HTTP/1 requests to HTTP/2 origins, and the responses of those."""
 import pytest
-from harness.h2_client import DATA, END_STREAM, block, frame, headers
-from harness.h2_raw import RawOrigin
+from harness.h2_client import DATA, END_STREAM, block, frame, headers, never_indexed, request
+from harness.h2_raw import RawClient, RawOrigin
 from harness.wire import Gone
 
 OF_THE_HOP = {"connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings", "host",
@@ -136,3 +136,28 @@ def test_fields_that_may_be_repeated_stay_apart(pair):
                 + frame(DATA, END_STREAM, stream, b"ok"))
     with c.client() as client:
         assert client.get(o.url + "/").all("set-cookie") == ["a=1", "b=2"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])  # with two, a client may use the session of the other loop
+def test_what_may_not_be_indexed_stays_so_in_heads_and_in_trailers(carpool, workers):
+    def script(peer, stream):
+        if peer.over(stream):
+            peer.send(headers(stream, status(b"200") + never_indexed([(b"x-secret", b"1")]) + block([(b"x-open", b"1")]), end=False),
+                      frame(DATA, 0, stream, b"ok"),
+                      headers(stream, never_indexed([(b"x-last-secret", b"1")]) + block([(b"x-last-open", b"1")])))
+    o = RawOrigin(script)
+    try:
+        c = carpool(workers=workers, upstream={"protocols": ["h2"]}, pool={"size": 1})
+        for n in range(2):
+            with RawClient(c.address) as client:
+                asked = request(o.authority.encode(), method=b"POST")
+                path = block([(b":path", b"/")])
+                client.send(headers(1, asked.replace(path, never_indexed([(b":path", b"/")]))
+                                    + never_indexed([(b"x-key", b"1")]) + block([(b"x-other", b"1")]), end=False),
+                            frame(DATA, 0, 1, b"body"),
+                            headers(1, never_indexed([(b"x-end-key", b"1")]) + block([(b"x-end", b"1")])))
+                assert client.over(1) and client.data[1] == b"ok"
+                assert client.never_indexed[1] == {"x-secret", "x-last-secret"}
+            assert o.peers[-1].never_indexed[o.asked[n][1]] == {":path", "x-key", "x-end-key"}
+    finally:
+        o.stop()

@@ -13,7 +13,7 @@ using namespace proxy::http;
 
 struct Nothing final : BodySink {
   void on_body(std::string_view) override {}
-  void on_trailer(std::string_view, std::string_view) override {}
+  void on_trailer(std::string_view, std::string_view, bool) override {}
 };
 
 // The forwarded request, names in lower case; without Via, which differs between the versions, and with cookies in one

@@ -167,7 +167,7 @@ FLOW = [
     m("the timer of an ended exchange fires", X + "exchange_end.cc", "timer_.disarm();", "", PLANE),
     m("a response's end is not sent", X + "exchange_response.cc", "client_stream_->send_end(attempt_->trailers);", "", PLANE),
     m("a response's body is not sent", X + "exchange_response.cc", "info_.bytes_out += bytes.size();\n  client_stream_->send_body(bytes);", "info_.bytes_out += bytes.size();", PLANE),
-    m("a trailer is dropped", X + "exchange_response.cc", "attempt_->trailers.add(name, value);", "", PLANE),
+    m("a trailer is dropped", X + "exchange_response.cc", "attempt_->trailers.add(name, value, sensitive);", "", PLANE),
     m("trailers of the last response stay", X + "exchange_response.cc", "attempt_->trailers = std::move(trailers_buffer_);\n    attempt_->trailers.clear();",
       "attempt_->trailers = std::move(trailers_buffer_);", WHOLE),
     m("a forbidden trailer passes", X + "exchange_response.cc", "if (!http::trailer_allowed(name, http::is_grpc(request_))) return;", "", PLANE),

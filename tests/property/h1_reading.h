@@ -16,7 +16,7 @@ namespace carpool::proxy::http {
 class Collected final : public BodySink {
  public:
   void on_body(std::string_view bytes) override { body.append(bytes); }
-  void on_trailer(std::string_view name, std::string_view value) override {
+  void on_trailer(std::string_view name, std::string_view value, bool /*sensitive*/) override {
     trailers.append(name).append("=").append(value).append(";");
   }
   std::string body, trailers;

@@ -53,7 +53,7 @@ class SessionBorrower final : public pool::Borrower, private proxy::UpstreamStre
     if (!body) upload_.end(nullptr);
     if (!padding.empty()) {
       head_.fields.add("x-padding", padding);
-      upload_.add_trailer("x-padding", padding);
+      upload_.add_trailer("x-padding", padding, false);
     }
     state_ = State::borrowing;
     borrow(false);
@@ -176,7 +176,7 @@ class SessionBorrower final : public pool::Borrower, private proxy::UpstreamStre
     logged_ += bytes.size();
     untaken_ += bytes.size();
   }
-  void on_trailer(std::string_view name, std::string_view value) override {
+  void on_trailer(std::string_view name, std::string_view value, bool /*sensitive*/) override {
     check("a trailer");
     if (name == "x-number" && value != std::to_string(number_)) world_.planned.complain("a trailer of another");
   }

@@ -33,7 +33,7 @@ struct Response final : http::BodySink {
   std::string field(std::string_view name) const { return std::string(head.fields.get(name)); }
   std::uint64_t number(std::string_view name) const { return std::stoull("0" + field(name)); }
   void on_body(std::string_view bytes) override { body += bytes; }
-  void on_trailer(std::string_view name, std::string_view value) override {
+  void on_trailer(std::string_view name, std::string_view value, bool /*sensitive*/) override {
     trailers.append(name).append("=").append(value).append(";");
   }
 };

@@ -42,7 +42,9 @@ namespace {
 class Nowhere final : public BodySink {
  public:
   void on_body(std::string_view bytes) override { count += bytes.size(); }
-  void on_trailer(std::string_view name, std::string_view value) override { count += name.size() + value.size(); }
+  void on_trailer(std::string_view name, std::string_view value, bool /*sensitive*/) override {
+    count += name.size() + value.size();
+  }
   std::size_t count = 0;
 };
 

@@ -103,6 +103,19 @@ TEST(AHeaderBlock, KeepsItsOrderWhateverItOwns) {
   EXPECT_EQ(fields.bytes(), 0U);
 }
 
+TEST(ARequestOfHttp2, KeepsASensitivePathOutOfTheTable) {
+  RequestHead head;
+  head.method = "GET";
+  head.sensitive_target = true;
+  ForwardRules rules;
+  rules.host = "o";
+  rules.path = "/?token=1";
+  H2Fields fields;
+  h2_request(fields, head, rules, {"http", {}});
+  EXPECT_EQ(texts(fields),
+            (std::vector<std::string>{":method=GET", ":scheme=http", ":authority=o", ":path=/?token=1!"}));
+}
+
 TEST(ARequestOfHttp2, HasASlashBeforeAQueryWithoutPath) {
   RequestHead head;
   head.method = "GET";

@@ -298,6 +298,17 @@ TEST(AFieldThatMayNotBeIndexed, IsMarkedForWhoPassesItOn) {
   EXPECT_FALSE(head.fields.sensitive(1));
 }
 
+TEST(APathThatMayNotBeIndexed, IsMarkedForWhoPassesItOn) {
+  H2HeadReader reader({});
+  RequestHead head;
+  for (const bool sensitive : {true, false}) {
+    reader.begin_request(head);
+    for (const auto& [name, value] : get()) reader.field(name, value, sensitive && name == ":path");
+    ASSERT_EQ(reader.end_request(true, true), Outcome::good);
+    EXPECT_EQ(head.sensitive_target, sensitive);
+  }
+}
+
 TEST(AnH2Request, KeepsACookieOutOfTheTableIfAnyPartOfItIsSensitive) {
   for (const int sensitive : {-1, 0, 1}) {
     H2HeadReader reader({});

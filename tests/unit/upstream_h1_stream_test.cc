@@ -68,7 +68,7 @@ class TestHandler final : private proxy::UpstreamStreamHandler {
   }
   bool wants_response() const override { return true; }
   void on_body(std::string_view) override {}
-  void on_trailer(std::string_view, std::string_view) override {}
+  void on_trailer(std::string_view, std::string_view, bool) override {}
   AttemptState on_response_head() override {
     exec::assume_on_loop();
     responses.push_back(response_.status);

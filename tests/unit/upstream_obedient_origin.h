@@ -166,7 +166,7 @@ class Asker final : public pool::Borrower, private proxy::UpstreamStreamHandler 
   bool may_buffer_more() const override { return more; }
   proxy::AttemptState on_response_head() override { return ++heads, proxy::AttemptState::alive; }
   void on_body(std::string_view bytes) override { received += bytes.size(); }
-  void on_trailer(std::string_view, std::string_view) override { ++trailers; }
+  void on_trailer(std::string_view, std::string_view, bool) override { ++trailers; }
   proxy::AttemptState on_read_complete() override { return proxy::AttemptState::alive; }
   proxy::AttemptState on_response_end() override LOOP_ONLY {
     ++ends;

@@ -82,8 +82,8 @@ void DemoH1Session::on_body(std::string_view bytes) {
   if (chunked) out_ += "\r\n";
 }
 
-void DemoH1Session::on_trailer(std::string_view name, std::string_view value) {
-  if (echoes_) trailers_.add(name, value);
+void DemoH1Session::on_trailer(std::string_view name, std::string_view value, bool sensitive) {
+  if (echoes_) trailers_.add(name, value, sensitive);
 }
 
 void DemoH1Session::on_request() {

@@ -45,7 +45,7 @@ class DemoH1Session final : public ListHook<struct DemoH1SessionTag>,
   LocalHttpSession::Next next() override LOOP_ONLY;
   void on_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override;
-  void on_trailer(std::string_view name, std::string_view value) override;
+  void on_trailer(std::string_view name, std::string_view value, bool sensitive) override;
   void on_request() override LOOP_ONLY;
   void on_malformed(const Fault& fault) override LOOP_ONLY;
   void on_timeout() override LOOP_ONLY;

@@ -45,7 +45,7 @@ class LoadClient final : private http::BodySink {
   Outcome feed(std::string_view bytes);
   Outcome end(Outcome outcome, bool keep);
   void on_body(std::string_view) override {}
-  void on_trailer(std::string_view, std::string_view) override {}
+  void on_trailer(std::string_view, std::string_view, bool) override {}
 
   const net::Address proxy_;
   Fd fd_;

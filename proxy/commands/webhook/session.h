@@ -51,7 +51,7 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
   void on_established() override LOOP_ONLY { owner_.on_handshake_done(*this); }
   void on_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override;
-  void on_trailer(std::string_view, std::string_view) override {}
+  void on_trailer(std::string_view, std::string_view, bool) override {}
   void on_request() override LOOP_ONLY;
   void on_malformed(const Fault& fault) override LOOP_ONLY;
   void on_timeout() override LOOP_ONLY { end(); }

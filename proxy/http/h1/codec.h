@@ -22,7 +22,7 @@ namespace carpool::proxy::http {
 // BodyText: collects the whole body as one string; trailers are dropped.
 struct BodyText final : BodySink {
   void on_body(std::string_view bytes) override { text.append(bytes); }
-  void on_trailer(std::string_view, std::string_view) override {}
+  void on_trailer(std::string_view, std::string_view, bool) override {}
   std::string text;
 };
 

@@ -121,7 +121,7 @@ void Call::end_value() {
 
 void Call::end_trailer() {
   const Fields::Field field = fields_[fields_.size() - 1];
-  if (!ConnectionOptions(fields_).lists(field.name)) trailers_->on_trailer(field.name, field.value);
+  if (!ConnectionOptions(fields_).lists(field.name)) trailers_->on_trailer(field.name, field.value, false);
   fields_.pop_back();
 }
 

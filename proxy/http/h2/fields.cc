@@ -86,7 +86,7 @@ void h2_request(H2Fields& out, const RequestHead& head, const ForwardRules& rule
   if (rules.path.starts_with('?')) {
     out.add(":path", std::string("/").append(rules.path));
   } else {
-    out.refer(":path", rules.path);
+    out.refer(":path", rules.path, head.sensitive_target);
   }
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (passes(head, i, options, rules)) refer(out, fields[i], fields.sensitive(i));

@@ -137,7 +137,7 @@ void H2HeadReader::field(std::string_view name, std::string_view value, bool sen
   if (error_ != nullptr) return;
   if (refused_) return note_unread(name, value);
   if (bytes_ > limits_.header_bytes) return refuse(FaultKind::head_too_large);
-  if (name.starts_with(':')) return pseudo(name, value);
+  if (name.starts_with(':')) return pseudo(name, value, sensitive);
   regular_seen_ = true;
   // The crumbs of a cookie become one field (RFC 9113 §8.2.3); their number is bounded in bytes.
   const bool crumb = !cookie_.empty() && equals(name, "cookie");
@@ -154,11 +154,11 @@ bool H2HeadReader::is_grpc() const {
   return unread_grpc_ || http::is_grpc(*request_);
 }
 
-void H2HeadReader::pseudo(std::string_view name, std::string_view value) {
+void H2HeadReader::pseudo(std::string_view name, std::string_view value, bool sensitive) {
   if (regular_seen_) return reject("a pseudo-header field after a regular field");
   switch (kind_) {
     case Kind::request:
-      return request_pseudo(name, value);
+      return request_pseudo(name, value, sensitive);
     case Kind::response:
       if (!equals(name, ":status")) return reject("an invalid pseudo-header field in a response");
       if (value.size() != 3 || !std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; }) ||
@@ -173,7 +173,8 @@ void H2HeadReader::pseudo(std::string_view name, std::string_view value) {
   }
 }
 
-void H2HeadReader::request_pseudo(std::string_view name, std::string_view value) {
+// :scheme and :authority are those of the origin in what carpool sends, so nothing is kept of how they arrived.
+void H2HeadReader::request_pseudo(std::string_view name, std::string_view value, bool sensitive) {
   if (equals(name, ":method")) {
     mark(kMethod);
     if (value.empty() || !all_of(value, kToken)) return reject("no method");
@@ -183,6 +184,7 @@ void H2HeadReader::request_pseudo(std::string_view name, std::string_view value)
     mark(kPath);
     if (value.size() > limits_.target) return refuse(FaultKind::target_too_long);
     text_of(request_->target, value);
+    request_->sensitive_target = sensitive;
   } else if (equals(name, ":scheme")) {
     mark(kScheme);
     if (value.size() > kMaxWord) return reject("a scheme without a delimiter");

@@ -44,8 +44,8 @@ class H2HeadReader {
  private:
   enum class Kind : std::uint8_t { request, response, trailers };
   void begin(Kind kind, Fields& fields);
-  void pseudo(std::string_view name, std::string_view value);
-  void request_pseudo(std::string_view name, std::string_view value);
+  void pseudo(std::string_view name, std::string_view value, bool sensitive);
+  void request_pseudo(std::string_view name, std::string_view value, bool sensitive);
   void regular(std::string_view name, std::string_view value, bool sensitive);
   void add(std::string_view name, std::string_view value, FieldName id);
   void append_lines();

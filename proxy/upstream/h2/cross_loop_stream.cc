@@ -103,8 +103,9 @@ AttemptState CrossLoopStream::deliver(ResponsePart& response_part) {
     if (user_->on_response_head() == AttemptState::over) return AttemptState::over;
   }
   if (!response_part.body.empty()) user_->on_body(response_part.body);
-  for (std::size_t i = 0; i < response_part.trailers.size(); ++i) {
-    user_->on_trailer(response_part.trailers[i].name, response_part.trailers[i].value);
+  const http::Fields& trailers = response_part.trailers;
+  for (std::size_t i = 0; i < trailers.size(); ++i) {
+    user_->on_trailer(trailers[i].name, trailers[i].value, trailers.sensitive(i));
   }
   if (response_part.failure) return user_->on_failure(std::move(*response_part.failure));
   return response_part.end ? user_->on_response_end() : user_->on_read_complete();

@@ -97,8 +97,8 @@ class CrossLoopStream final : public UpstreamStream,
   bool may_buffer_more() const override LOOP_ONLY { return may_buffer_more_; }
   AttemptState on_response_head() override LOOP_ONLY;
   void on_body(std::string_view bytes) override { next_response_part_.body.append(bytes); }
-  void on_trailer(std::string_view name, std::string_view value) override {
-    next_response_part_.trailers.add(name, value);
+  void on_trailer(std::string_view name, std::string_view value, bool sensitive) override {
+    next_response_part_.trailers.add(name, value, sensitive);
   }
   AttemptState on_read_complete() override LOOP_ONLY;
   AttemptState on_response_end() override LOOP_ONLY;

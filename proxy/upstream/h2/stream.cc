@@ -104,7 +104,9 @@ void H2UpstreamStream::on_body(std::string_view bytes) {
 void H2UpstreamStream::on_trailers(const http::Fields& fields) {
   exec::assume_on_loop();
   connection_->begin_delivery(*this);
-  for (std::size_t i = 0; i < fields.size(); ++i) user_.on_trailer(fields[i].name, fields[i].value);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    user_.on_trailer(fields[i].name, fields[i].value, fields.sensitive(i));
+  }
 }
 
 void H2UpstreamStream::on_end() {

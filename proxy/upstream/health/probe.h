@@ -47,7 +47,7 @@ class Probe final : public ListHook<struct ProbeTag>, private ConnectionEvents, 
   void fail(std::string_view why) LOOP_ONLY;
   void on_timeout();
   void on_body(std::string_view bytes) override { body_bytes_ += bytes.size(); }
-  void on_trailer(std::string_view, std::string_view) override {}
+  void on_trailer(std::string_view, std::string_view, bool) override {}
   Connection& connection() const { return static_cast<Connection&>(*lease_); }
 
   const UpstreamContext& context_;

@@ -150,9 +150,14 @@ def text(value):
     return b"\x7f" + out + bytes([size]) + value
 
 
-def block(fields):
+def block(fields, kind=b"\x00"):
     """HPACK literals without indexing and without Huffman coding."""
-    return b"".join(b"\x00" + text(n) + text(v) for n, v in fields)
+    return b"".join(kind + text(n) + text(v) for n, v in fields)
+
+
+def never_indexed(fields):
+    """As block(); the recipient must forward the fields in the same form (RFC 7541 6.2.3)."""
+    return block(fields, b"\x10")
 
 
 def request(authority, path=b"/", method=b"GET", more=()):

@@ -21,6 +21,7 @@ class Peer:
         self.decoder, self.blocks = hpack.Decoder(max_header_list_size=1 << 20), {}
         self.heads = collections.defaultdict(list)     # of a stream: its header blocks, each a list of fields
         self.data = collections.defaultdict(bytes)
+        self.never_indexed = collections.defaultdict(set)   # of a stream: names of its never-indexed fields (RFC 7541 7.1.3)
         self.ended, self.resets, self.goaways, self.windows, self.acks = set(), {}, [], collections.Counter(), 0
         self.frames = []                               # (type, flags, stream)
 
@@ -62,7 +63,9 @@ class Peer:
         elif kind in (HEADERS, CONTINUATION):
             self.blocks[stream] = self.blocks.get(stream, b"") + payload
             if flags & END_HEADERS:
-                self.heads[stream].append([(n, v) for n, v in self.decoder.decode(self.blocks.pop(stream))])
+                fields = self.decoder.decode(self.blocks.pop(stream))
+                self.heads[stream].append([(n, v) for n, v in fields])
+                self.never_indexed[stream] |= {field[0] for field in fields if not field.indexable}
         elif kind == RST:
             self.resets[stream] = int.from_bytes(payload, "big")
         elif kind == GOAWAY:
