@@ -90,6 +90,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   bool flush_waiting() LOOP_ONLY;
   BatchLease& out() LOOP_ONLY;  // the batch that the next flush() sends
   http::ReplyRules reply_rules(bool close) const LOOP_ONLY;
+  http::ReplyRules local_reply_rules(bool close) const LOOP_ONLY;
   bool closes_after_reply() const LOOP_ONLY;
   bool may_read() const LOOP_ONLY;
   bool read_some() LOOP_ONLY;

@@ -15,6 +15,11 @@ http::ReplyRules H1Client::reply_rules(bool close) const {
   rules.close = close;
   rules.head_request = request.has_method("HEAD");
   rules.keep_alive = http::announced_keep_alive(listen_.idle_timeout);
+  return rules;
+}
+
+http::ReplyRules H1Client::local_reply_rules(bool close) const {
+  http::ReplyRules rules = reply_rules(close);
   rules.date = context_.date();
   return rules;
 }
@@ -58,10 +63,10 @@ std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
   if (connect_answered_) {  // the client already uses the tunnelled protocol
     cut_ = close_sent_ = true;
     std::string unsent;
-    return http::write_error_reply(unsent, fault, reply_rules(close_sent_));
+    return http::write_error_reply(unsent, fault, local_reply_rules(close_sent_));
   }
   close_sent_ = !keep || closes_after_reply();
-  return http::write_error_reply(out().text(), fault, reply_rules(close_sent_));
+  return http::write_error_reply(out().text(), fault, local_reply_rules(close_sent_));
 }
 
 // Returns true if this client closes after a reply of carpool's own.
@@ -71,7 +76,7 @@ bool H1Client::closes_after_reply() const {
 
 void H1Client::send_local_reply(bool keep) {
   close_sent_ = !keep || closes_after_reply();
-  write_max_forwards_reply(out().text(), exchange_->request(), reply_rules(close_sent_));
+  write_max_forwards_reply(out().text(), exchange_->request(), local_reply_rules(close_sent_));
 }
 
 bool H1Client::flush() {

@@ -37,7 +37,6 @@ bool H2ClientStream::send_head(const http::ResponseHead& head, bool /*close*/) {
   http::ReplyRules rules;
   rules.via_pseudonym = client_.context().pseudonym;
   rules.client_version = http::Version::http2;
-  rules.date = client_.context().date();
   rules.head_request = exchange_ != nullptr && exchange_->request().has_method("HEAD");
   auto fields = client_.context().buffers.lend_fields();
   http::h2_response(*fields, head, rules);
@@ -129,7 +128,6 @@ void H2ClientStream::send_tunnel(const http::ResponseHead* switched) {
   http::ReplyRules rules;
   rules.via_pseudonym = client_.context().pseudonym;
   rules.client_version = http::Version::http2;
-  rules.date = client_.context().date();
   http::ResponseHead head;
   head.status = 200;
   for (std::size_t i = 0; switched != nullptr && i < switched->fields.size(); ++i) {

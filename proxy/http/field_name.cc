@@ -39,7 +39,7 @@ FieldName field_name(std::string_view name) {
     case 3:
       return if_is(name, "via", FieldName::via);
     case 4:
-      return lower(name[0]) == 'h' ? if_is(name, "host", FieldName::host) : if_is(name, "date", FieldName::date);
+      return if_is(name, "host", FieldName::host);
     case 6:
       return if_is(name, "expect", FieldName::expect);
     case 7:

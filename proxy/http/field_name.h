@@ -12,7 +12,6 @@ enum class FieldName : std::uint8_t {
   authorization,
   connection,
   content_length,
-  date,
   expect,
   host,
   http2_settings,

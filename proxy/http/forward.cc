@@ -177,7 +177,6 @@ void write_response(std::string& to, const ResponseHead& head, const ReplyRules&
     append_persistence(out, rules.client_version, rules.close, rules.keep_alive, named);
   }
   append_framing(out, reply_framing(head, rules), head.length);
-  if (lacks_date(head, options, rules)) out.add("Date: ").add(rules.date).add("\r\n");
   append_via(out, head.version, rules.via_pseudonym);
   out.add("\r\n");
 }
@@ -193,8 +192,7 @@ void write_informational(std::string& to, const ResponseHead& head, std::string_
 }
 
 bool trailer_allowed(std::string_view name, bool grpc) {
-  const FieldName known = field_name(name);
-  if (known != FieldName::other && known != FieldName::date) return false;
+  if (field_name(name) != FieldName::other) return false;
   if (grpc) return true;
   constexpr std::array kNever = {
       std::string_view("age"),

@@ -62,7 +62,7 @@ struct ReplyRules {
   bool head_request = false;
   bool own = false;         // the response is a local reply: Proxy-Authenticate is for this client
   bool upgrade = false;     // 101: pass Connection: Upgrade and Upgrade on
-  std::string_view date{};  // value of Date for a final response that has none (RFC 9110 §6.6.1); empty: none is added
+  std::string_view date{};  // value of Date of a local reply; empty: it has none
   // Seconds for which the client may keep the connection idle, sent as Keep-Alive: timeout; 0: not sent.
   std::uint32_t keep_alive = 0;
 };

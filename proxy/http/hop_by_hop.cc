@@ -33,7 +33,6 @@ Scope scope_of(FieldName name) {
     case FieldName::expect:
       return Scope::expect;
     case FieldName::authorization:
-    case FieldName::date:
     case FieldName::trailer:
     case FieldName::via:
     case FieldName::www_authenticate:
@@ -80,11 +79,6 @@ bool returns(const Fields& fields, std::size_t i, const ConnectionOptions& optio
   if (scope == Scope::hop) return false;
   if (scope == Scope::length) return length;
   return !options.lists(fields[i].name);
-}
-
-bool lacks_date(const ResponseHead& head, const ConnectionOptions& options, const ReplyRules& rules) {
-  if (rules.date.empty() || head.status < 200) return false;
-  return !head.fields.may_have(FieldName::date) || options.lists("date");
 }
 
 bool wants_trailers(const Fields& fields) {

@@ -14,8 +14,6 @@ namespace carpool::proxy::http {
 bool passes(const RequestHead& head, std::size_t i, const ConnectionOptions& options, const ForwardRules& rules);
 // The same for a response. `length`: Content-Length describes a body that is not sent (HEAD, 304).
 bool returns(const Fields& fields, std::size_t i, const ConnectionOptions& options, bool length);
-// Returns true if carpool adds Date, because a final response would be forwarded without (RFC 9110 §6.6.1).
-bool lacks_date(const ResponseHead& head, const ConnectionOptions& options, const ReplyRules& rules);
 // Returns true if TE lists "trailers", the only member that is not about this hop's codings.
 bool wants_trailers(const Fields& fields);
 // Returns true if the request validly accepts trailers: HTTP/1.1 must also list TE in Connection.

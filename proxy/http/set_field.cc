@@ -38,7 +38,6 @@ std::string_view refused_name(std::string_view name) {
     case FieldName::www_authenticate:
       return "belongs to responses";
     case FieldName::authorization:
-    case FieldName::date:
     case FieldName::other:
       return iequals(name.substr(0, kProxy.size()), kProxy) ? kHop : std::string_view();
   }

@@ -283,8 +283,8 @@ FLOW = [
     m("an HTTP/1.0 client gets an interim response", C + "h1_client_output.cc", "if (exchange_->request().version != http::Version::http11) return true;", "", PLANE),
     m("a reply says nothing of the close of a client whose own connection ended", C + "h1_client_output.cc", "private_state_ == PrivateState::lent || private_state_ == PrivateState::broken", "private_state_ == PrivateState::lent", PLANE),
     m("a client is kept after a fault that asks for close", C + "h1_client_output.cc",
-      "close_sent_ = !keep || closes_after_reply();\n  return http::write_error_reply(out().text(), fault, reply_rules(close_sent_));",
-      "return http::write_error_reply(out().text(), fault, reply_rules(false));", PLANE),
+      "close_sent_ = !keep || closes_after_reply();\n  return http::write_error_reply(out().text(), fault, local_reply_rules(close_sent_));",
+      "return http::write_error_reply(out().text(), fault, local_reply_rules(false));", PLANE),
 ]
 
 MUTANTS = EXECUTION + DECISIONS + FLOW

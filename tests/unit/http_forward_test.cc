@@ -215,19 +215,6 @@ TEST(WriteResponse, PassesEndToEndFieldsInOrderAndWritesItsOwnFraming) {
   EXPECT_EQ(returned(""), reply("Transfer-Encoding: chunked\r\n"));  // delimited by close upstream
 }
 
-TEST(WriteResponse, AddsDateToAFinalResponseThatWouldBeForwardedWithout) {
-  ReplyRules rules = back();
-  rules.date = "Sun, 06 Nov 1994 08:49:37 GMT";
-  const std::string added = reply("Content-Length: 2\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
-  EXPECT_EQ(returned("Content-Length: 2\r\n", rules), added);
-  EXPECT_EQ(returned("Connection: date\r\nDate: now\r\nContent-Length: 2\r\n", rules), added);
-  EXPECT_EQ(returned("dATE: now\r\nContent-Length: 2\r\n", rules), reply("dATE: now\r\nContent-Length: 2\r\n"));
-  EXPECT_EQ(returned("Date: \r\nContent-Length: 2\r\n", rules), reply("Date: \r\nContent-Length: 2\r\n"));
-  rules.upgrade = true;
-  const std::string switched = returned("Connection: Upgrade\r\nUpgrade: a\r\n", rules, "HTTP/1.1 101 X");
-  EXPECT_EQ(switched.find("Date"), std::string::npos) << switched;
-}
-
 TEST(WriteResponse, SpeaksHttp11AndKeepsStatusAndReason) {
   EXPECT_EQ(returned("Content-Length: 2\r\n", back(), "HTTP/1.0 299 So  Fine"),
             "HTTP/1.1 299 So  Fine\r\nContent-Length: 2\r\nVia: 1.0 carpool-1a2b3c4d\r\n\r\n");

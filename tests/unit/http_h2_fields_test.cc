@@ -46,20 +46,6 @@ TEST(AHeaderBlock, RefersToTheTextsOfItsHead) {
   EXPECT_EQ(fields[1].value.data(), response.head.fields[0].value.data());
 }
 
-TEST(AHeaderBlock, OfAResponseHasTheDateOfItsHeadElseOurs) {
-  Response response;
-  response.rules.date = "Sun, 06 Nov 1994 08:49:37 GMT";
-  H2Fields fields;
-  h2_response(fields, response.head, response.rules);
-  std::vector<std::string> expected = response.expected;
-  expected.insert(expected.end() - 1, "date=Sun, 06 Nov 1994 08:49:37 GMT");
-  EXPECT_EQ(texts(fields), expected);
-  response.head.fields.add("date", "now");
-  h2_response(fields, response.head, response.rules);
-  EXPECT_EQ(texts(fields)[4], "date=now");
-  EXPECT_EQ(fields.size(), 7U);
-}
-
 TEST(AHeaderBlock, ThatOwnsItsTextsOutlivesItsHead) {
   Response response;
   H2Fields fields;

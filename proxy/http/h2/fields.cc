@@ -111,7 +111,6 @@ void h2_response(H2Fields& out, const ResponseHead& head, const ReplyRules& rule
     if (challenge || returns(fields, i, options, length)) refer(out, fields[i], fields.sensitive(i));
   }
   if (head.framing == Framing::length) add_number(out, "content-length", head.length);
-  if (lacks_date(head, options, rules)) out.refer("date", rules.date);
   add_via(out, head.version, rules.via_pseudonym);
 }
 
