@@ -55,8 +55,8 @@ class AHandover : public ::testing::Test, private Drain::Host {
     auto origins = OriginRegistry::make(settings_, environment_, registry_);
     EXPECT_TRUE(origins);
     origins_ = std::move(*origins);
-    listener_ =
-        new (memory_.data()) HandoverListener({admin_, config_, *origins_, *first_, listeners_, drain_, takeover_timeout});
+    listener_ = new (memory_.data())
+        HandoverListener({admin_, config_, *origins_, *first_, listeners_, drain_, takeover_timeout});
     EXPECT_TRUE(listener_->open("unix:" + socket_path(), std::nullopt));
   }
   ~AHandover() override {
