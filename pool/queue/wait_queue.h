@@ -146,8 +146,9 @@ class WaitQueue {
   }
 
   Instant earliest(Instant Borrower::*time, Instant now) const {
-    if (retries_size_ != 0) now = std::min(now, first_of(true)->*time);
-    if (others_size_ != 0) now = std::min(now, first_of(false)->*time);
+    for (const bool retries : {true, false}) {
+      if (const Borrower* first = first_of(retries); first != nullptr) now = std::min(now, first->*time);
+    }
     return now;
   }
 

@@ -237,11 +237,12 @@ void H2HeadReader::add(std::string_view name, std::string_view value, FieldName 
   char* at = lines_ + lines_size_;
   std::memcpy(at, name.data(), name.size());
   at += name.size();
-  std::memcpy(at, ": ", 2);
-  at += 2;
+  *at++ = ':';
+  *at++ = ' ';
   std::memcpy(at, value.data(), value.size());
   at += value.size();
-  std::memcpy(at, "\r\n", 2);
+  *at++ = '\r';
+  *at++ = '\n';
   lines_size_ += size;
 }
 
