@@ -118,7 +118,7 @@ MUTANTS = [
     m("an initial window that overflows that of a stream is an error of this stream", R, "nghttp2_session_get_outbound_queue_size(session) > queued + 1", "false", HTTP),
     m("what was queued since the first part of SETTINGS is of SETTINGS", R, "note_queue();", "", HTTP),
     m("what was queued for the frames before SETTINGS is of SETTINGS", H + "h2/callbacks.cc", "self.note_queue();", "", HTTP),
-    m("a path that may not be indexed is", H + "h2/fields.cc", "rules.path, head.sensitive_target", "rules.path", HTTP),
+    m("a path that may not be indexed is", H + "h2/fields.cc", "out.refer(\":path\", rules.path, head.sensitive_target);", "out.refer(\":path\", rules.path);", HTTP),
     m("any path may be indexed", H + "h2/head_reader.cc", "request_->sensitive_target = sensitive;", "", HTTP),
     m("a broken percent-encoding is a host", H + "target.cc", "if (!well_encoded(host)) return \"the host has a broken percent-encoding\";", "", HTTP),
     m("the second digit of a percent-encoding may be any", H + "target.cc", "hex_value(host[at + 1]) < 0 || hex_value(host[at + 2]) < 0", "hex_value(host[at + 1]) < 0", HTTP),
