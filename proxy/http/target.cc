@@ -138,19 +138,9 @@ Result<std::string_view> host_of(const RequestHead& head) {
   return host;
 }
 
-std::string_view without_default_port(std::string_view authority, pool::Scheme scheme) {
-  const std::string_view port = scheme == pool::Scheme::https ? ":443" : ":80";
-  if (authority.ends_with(port)) {
-    authority.remove_suffix(port.size());
-  } else if (authority.ends_with(':')) {
-    authority.remove_suffix(1);
-  }
-  return authority;
-}
-
 // Returns true if both authorities name the same origin (RFC 9113 §8.3.1: they are compared after normalization).
 bool same_authority(std::string_view a, std::string_view b, pool::Scheme scheme) {
-  if (iequals(without_default_port(a, scheme), without_default_port(b, scheme))) return true;  // nearly always
+  if (iequals(a, b)) return true;  // nearly always
   const Result<pool::Origin> first = pool::canonical_origin(scheme, a);
   const Result<pool::Origin> second = pool::canonical_origin(scheme, b);
   return first && second && *first == *second;

@@ -7,8 +7,9 @@ namespace {
 class TlsRevocation : public ::testing::TestWithParam<bool> {
  protected:
   // Returns why the chain is rejected; empty: it is accepted.
-  std::string refusal(const std::string& lists) {
-    ChainPair pair(chain, lists, GetParam());
+  std::string refusal(const std::string& lists) { return refusal(chain, lists); }
+  static std::string refusal(const Chain& of, const std::string& lists) {
+    ChainPair pair(of, lists, GetParam());
     return pair.connect() != nullptr ? "" : pair.refusal;
   }
   std::string of_root(std::chrono::seconds life = 1h) const { return revocation_list(chain.root, life); }
@@ -36,6 +37,11 @@ TEST_P(TlsRevocation, OfAnIntermediateAuthorityRefusesWhatItIssued) {
 
 TEST_P(TlsRevocation, PassesAnIntermediateAuthorityWhoseIssuerHasNoList) {
   EXPECT_EQ(refusal(of_middle()), "");
+}
+
+TEST_P(TlsRevocation, PassesNoOtherFaultOfAnAuthorityWhoseIssuerHasNoList) {
+  const Chain ended({.middle = -1min});
+  EXPECT_SAYS(refusal(ended, revocation_list(ended.middle, 1h)), "certificate has expired");
 }
 
 TEST_P(TlsRevocation, NeedsAListOfThePeersIssuer) {
