@@ -1,4 +1,5 @@
-// H1Client, splicing: moves the bytes of a response from the origin's socket to the client's without copying them.
+// H1Client, splicing: moves the bytes of a response or of a tunnel from the origin's socket to the client's without
+// copying them.
 #include <algorithm>
 
 #include "proxy/downstream/h1_client.h"
@@ -15,7 +16,7 @@ bool H1Client::splices_body() const {
 }
 
 bool H1Client::splice_body(net::Transport& from, std::size_t max_bytes, net::IoResult& io) {
-  CARPOOL_ASSERT(reply_framing_ == http::Framing::length);
+  CARPOOL_ASSERT(reply_framing_ == http::Framing::length || reply_framing_ == http::Framing::none);  // none: a tunnel
   net::PipeLease pipe = context_.buffers.lease_pipe();
   if (!pipe) return true;  // available() is false now
   const WriteQueue::Sent sent =

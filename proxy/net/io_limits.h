@@ -11,7 +11,8 @@ inline constexpr std::size_t kTurnBytes = std::size_t{256} * 1024;
 // The source of a flow is paused while the sink's write queue holds more than this; one read may still exceed it.
 inline constexpr std::size_t kHighWatermark = std::size_t{64} * 1024;
 
-// A body of which at least this is left is spliced from socket to socket where that is possible.
+// A body of which at least this is left, or a tunnel whose origin sends pieces of at least this size, is spliced from
+// socket to socket where that is possible.
 inline constexpr std::size_t kSplicedBytes = std::size_t{32} * 1024;
 
 }  // namespace carpool::proxy

@@ -119,12 +119,12 @@ AttemptState H1UpstreamStream::resume_reading() {
 }
 
 // Reads within the byte budget of this turn. If the budget is exhausted, reading continues in another turn.
-template <class Wants, class Sink>
-net::ReadOutcome H1UpstreamStream::read(std::size_t& budget, Wants wants, Sink sink) {
+template <class Wants>
+net::ReadOutcome H1UpstreamStream::read(std::size_t& budget, Wants wants) {
   const net::ReadOutcome outcome = net::read_with_budget(
       host_.loop(), transport(), budget, [&]() LOOP_ONLY { return wants() && user_.wants_response(); },
       [this]() LOOP_ONLY { return user_.writable_bytes(); },
-      [&](std::string_view bytes) LOOP_ONLY { return sink(bytes) == AttemptState::alive; });
+      [this](std::string_view bytes) LOOP_ONLY { return on_read(bytes) == AttemptState::alive; });
   return outcome.end == net::ReadEnd::exhausted ? exhausted() : outcome;
 }
 
@@ -133,38 +133,67 @@ net::ReadOutcome H1UpstreamStream::exhausted() {
   return {net::ReadEnd::exhausted};
 }
 
-// Returns true if the body can go on from the origin's socket to the client's without being copied.
-bool H1UpstreamStream::splices() const {
-  return reader_.body_left() >= kSplicedBytes && transport().splices() && transport().maybe_readable() &&
-         user_.splices_body();
+// Returns how many of the next bytes can go from the origin's socket to the client's without being copied: the rest of
+// a long body, and all bytes of a tunnel whose last read found many.
+std::size_t H1UpstreamStream::spliceable() const {
+  const std::size_t left = attempt_.tunnel ? attempt_.last_read : reader_.body_left();
+  if (left < kSplicedBytes || !transport().splices() || !transport().maybe_readable() || !user_.splices_body())
+    return 0;
+  return attempt_.tunnel ? SIZE_MAX : left;
 }
 
 net::ReadOutcome H1UpstreamStream::splice(std::size_t& budget) {
-  while (splices() && user_.wants_response()) {
+  for (std::size_t most = spliceable(); most != 0 && user_.wants_response(); most = spliceable()) {
     if (budget == 0) return exhausted();
     net::IoResult io;
-    if (user_.splice_body(transport(), reader_.body_left(), io) == AttemptState::over) return {net::ReadEnd::stopped};
-    if (io.io == net::Io::would_block) return {};
+    if (user_.splice_body(transport(), most, io) == AttemptState::over) return {net::ReadEnd::stopped};
+    if (io.io == net::Io::would_block) return read_once(budget);
     if (io.io != net::Io::ok) return {net::ReadEnd::closed, io};
     budget -= std::min(budget, io.bytes);
-    const bool ends = reader_.skip_body(io.bytes);
-    if ((ends ? user_.on_response_end() : user_.on_read_complete()) == AttemptState::over)
-      return {net::ReadEnd::stopped};
+    if (on_spliced(io.bytes) == AttemptState::over) return {net::ReadEnd::stopped};
   }
   return {};
 }
 
-// Heads and bodies are read; what is left of a long body is spliced, or read if that is not possible after all.
+AttemptState H1UpstreamStream::on_spliced(std::size_t bytes) {
+  if (attempt_.tunnel) {
+    attempt_.last_read = bytes;
+    return user_.on_read_complete();
+  }
+  const bool ends = reader_.skip_body(bytes);
+  return ends ? user_.on_response_end() : user_.on_read_complete();
+}
+
+// The mark of TCP's urgent data stops a splice as an empty socket does. A read passes it.
+net::ReadOutcome H1UpstreamStream::read_once(std::size_t& budget) {
+  transport().on_readiness({.readable = true});
+  bool first = true;
+  return read(budget, [&first] { return std::exchange(first, false); });
+}
+
+AttemptState H1UpstreamStream::on_read(std::string_view bytes) {
+  if (!attempt_.tunnel) return feed(bytes);
+  attempt_.last_read = bytes.size();
+  user_.on_body(bytes);
+  return user_.on_read_complete();
+}
+
+// Reads while wants() is true, and splices what can be spliced. Bytes are read if the system does not splice them after
+// all.
+template <class Wants>
+net::ReadOutcome H1UpstreamStream::read_or_splice(std::size_t& budget, Wants wants) {
+  for (;;) {
+    net::ReadOutcome outcome = read(budget, [&]() LOOP_ONLY { return wants() && spliceable() == 0; });
+    if (outcome.end == net::ReadEnd::drained && wants() && spliceable() != 0) outcome = splice(budget);
+    if (outcome.end != net::ReadEnd::drained || !wants() || !transport().maybe_readable() || !user_.wants_response()) {
+      return outcome;
+    }
+  }
+}
+
 AttemptState H1UpstreamStream::read_response() {
   std::size_t budget = kTurnBytes;
-  net::ReadOutcome outcome;
-  do {
-    outcome = read(
-        budget, [this]() LOOP_ONLY { return !attempt_.tunnel && !splices(); },
-        [this](std::string_view bytes) LOOP_ONLY { return feed(bytes); });
-    if (outcome.end == net::ReadEnd::drained && splices()) outcome = splice(budget);
-  } while (outcome.end == net::ReadEnd::drained && reader_.body_left() != 0 && transport().maybe_readable() &&
-           user_.wants_response());
+  const net::ReadOutcome outcome = read_or_splice(budget, [this] { return !attempt_.tunnel; });
   if (outcome.end == net::ReadEnd::stopped) return AttemptState::over;
   if (outcome.end == net::ReadEnd::closed) return on_end(outcome.io);
   if (nothing_follows(outcome) && attempt_.head_done) return fail_unread();
@@ -285,12 +314,7 @@ void H1UpstreamStream::shut_write_when_sent() {
 
 AttemptState H1UpstreamStream::read_tunnel() {
   std::size_t budget = kTurnBytes;
-  const net::ReadOutcome outcome = read(
-      budget, [this] { return !attempt_.eof; },
-      [this](std::string_view bytes) LOOP_ONLY {
-        user_.on_body(bytes);
-        return user_.on_read_complete();
-      });
+  const net::ReadOutcome outcome = read_or_splice(budget, [this] { return !attempt_.eof; });
   if (outcome.end == net::ReadEnd::stopped) return AttemptState::over;
   if (nothing_follows(outcome)) return fail_unread();
   if (outcome.end != net::ReadEnd::closed) return AttemptState::alive;

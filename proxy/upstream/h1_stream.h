@@ -43,10 +43,15 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
  private:
   void on_upstream_ready() override LOOP_ONLY;
   void run() override LOOP_ONLY;  // exec::Deferred: continues reading in the next turn
-  template <class Wants, class Sink>
-  net::ReadOutcome read(std::size_t& budget, Wants wants, Sink sink) LOOP_ONLY;
-  bool splices() const LOOP_ONLY;
+  template <class Wants>
+  net::ReadOutcome read(std::size_t& budget, Wants wants) LOOP_ONLY;
+  net::ReadOutcome read_once(std::size_t& budget) LOOP_ONLY;
+  template <class Wants>
+  net::ReadOutcome read_or_splice(std::size_t& budget, Wants wants) LOOP_ONLY;
+  std::size_t spliceable() const LOOP_ONLY;
   net::ReadOutcome splice(std::size_t& budget) LOOP_ONLY;
+  AttemptState on_spliced(std::size_t bytes) LOOP_ONLY;
+  AttemptState on_read(std::string_view bytes) LOOP_ONLY;
   net::ReadOutcome exhausted() LOOP_ONLY;
   AttemptState read_response() LOOP_ONLY;
   AttemptState read_tunnel() LOOP_ONLY;
@@ -77,7 +82,8 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
     bool leftover = false;        // bytes after the response: the connection is not clean
     bool write_failed = false;    // the origin stopped reading
     bool tunnel = false;
-    bool eof = false;  // tunnel: the origin sent FIN
+    bool eof = false;           // tunnel: the origin sent FIN
+    std::size_t last_read = 0;  // tunnel: bytes of the last read or splice
     bool shut_when_sent = false;
     bool client_ended = false;  // tunnel: the client sent FIN, which is passed on
   };

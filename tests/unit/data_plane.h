@@ -54,17 +54,18 @@ inline int next_memory_fd() {
 struct MemoryWire {
   int fd = next_memory_fd();  // of this end; no descriptor of the process
   std::string incoming, outgoing;
-  std::size_t room = SIZE_MAX;  // bytes that this end can still write
-  bool partial = false;         // a part of a TLS record has arrived, of which no byte can be read
-  bool ended = false;           // the other end sent FIN
-  std::size_t unacked = 0;      // bytes of `outgoing` that have not reached the other end
-  std::size_t spliced = 0;      // bytes of `incoming` that went into a pipe
-  int splice_error = 0;         // of each splice() from this end; 0: none
-  std::size_t refusals = 0;     // by `splice_error`
-  bool broken = false;          // the other end reset the connection: nothing can be written
-  bool shut = false;            // this end sent FIN
-  bool gone = false;            // this end was destroyed
-  bool cut = false;             // by a reset
+  std::size_t room = SIZE_MAX;        // bytes that this end can still write
+  bool partial = false;               // a part of a TLS record has arrived, of which no byte can be read
+  bool ended = false;                 // the other end sent FIN
+  std::size_t unacked = 0;            // bytes of `outgoing` that have not reached the other end
+  std::size_t spliced = 0;            // bytes of `incoming` that went into a pipe
+  int splice_error = 0;               // of each splice() from this end; 0: none
+  std::size_t refusals = 0;           // by `splice_error`
+  std::optional<std::size_t> urgent;  // bytes of `incoming` before urgent data, at which a splice stops
+  bool broken = false;                // the other end reset the connection: nothing can be written
+  bool shut = false;                  // this end sent FIN
+  bool gone = false;                  // this end was destroyed
+  bool cut = false;                   // by a reset
 };
 
 class MemoryTransport final : public proxy::net::Transport {
@@ -82,6 +83,7 @@ class MemoryTransport final : public proxy::net::Transport {
     const std::size_t size = std::min(into.size(), wire_.incoming.size());
     std::memcpy(into.data(), wire_.incoming.data(), size);
     wire_.incoming.erase(0, size);
+    if (wire_.urgent) *wire_.urgent < size ? wire_.urgent.reset() : void(*wire_.urgent -= size);
     return {proxy::net::Io::ok, size, 0, {}};
   }
   proxy::net::IoResult write(std::span<const iovec> from) override {
@@ -105,7 +107,11 @@ class MemoryTransport final : public proxy::net::Transport {
       ++wire_.refusals;
       return {proxy::net::Io::failed, 0, wire_.splice_error, "read failed"};
     }
-    const proxy::net::IoResult io = copied_splice_to(*this, pipe, most);
+    if (wire_.urgent == 0U) {
+      readable_ = false;
+      return {};
+    }
+    const proxy::net::IoResult io = copied_splice_to(*this, pipe, std::min(most, wire_.urgent.value_or(most)));
     wire_.spliced += io.bytes;
     return io;
   }

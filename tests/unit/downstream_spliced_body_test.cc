@@ -224,6 +224,16 @@ TEST_F(ASplicedBody, OfAnOriginThatResetsItsConnectionEndsTheClientsVisibly) {
   EXPECT_TRUE(origin(0).gone);
 }
 
+TEST_F(ASplicedBody, WithUrgentDataInItGoesOn) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, head(kBodySize));
+  origin(0).urgent = 100'000;
+  plane_.from_origin(0, body_);
+  EXPECT_EQ(body_of(one), body_);
+  EXPECT_GT(origin(0).spliced, kBodySize / 2);
+  EXPECT_EQ(idle(), 1U);
+}
+
 TEST_F(ASplicedBody, OfAClientThatLeavesEndsItsConnection) {
   test::MemoryWire& one = asked();
   plane_.from_origin(0, head(kBodySize));
