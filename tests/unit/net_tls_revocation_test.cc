@@ -42,6 +42,15 @@ TEST_P(TlsRevocation, PassesAnIntermediateAuthorityWhoseIssuerHasNoList) {
 TEST_P(TlsRevocation, PassesNoOtherFaultOfAnAuthorityWhoseIssuerHasNoList) {
   const Chain ended({.middle = -1min});
   EXPECT_SAYS(refusal(ended, revocation_list(ended.middle, 1h)), "certificate has expired");
+  Chain no_authority;
+  no_authority.middle = CertificateDraft()
+                            .valid(-1h, 1h)
+                            .subject("middle")
+                            .issued_by(no_authority.root.certificate.get())
+                            .extend(NID_basic_constraints, "critical,CA:FALSE")
+                            .sign(no_authority.root.key.get());
+  no_authority.leaf = of_localhost(1h, no_authority.middle);
+  EXPECT_SAYS(refusal(no_authority, revocation_list(no_authority.middle, 1h)), "invalid CA certificate");
 }
 
 TEST_P(TlsRevocation, NeedsAListOfThePeersIssuer) {
