@@ -98,9 +98,10 @@ void Destination::Impl::hold_back(DeferredActions& actions, Instant now) {
 
 void Destination::Impl::note_dial_failure(const Fault& fault, Instant now) {
   backoff.failed(now);
+  ledger.fail(reason_of(fault));
+  if (fault.kind == FaultKind::rate_limited) return;  // the origin was not asked
   circuit.failed(now);
   probing.store(true, std::memory_order_relaxed);
-  ledger.fail(reason_of(fault));
   last_failure = copy_of(fault);
   try {
     last_failure.detail += " (error of the last dial; the next dial begins soon)";
@@ -293,7 +294,8 @@ void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fa
   }
   if (serving() != 0) return;
   while (!queue.empty() && supply.dials() == 0 && actions.step()) refuse(*queue.first(), fault, actions);
-  if (actions.more) return;
+  // Those in progress are allowed by pool.connect_rate, and each of their connections serves more than one.
+  if (actions.more || (fault.kind == FaultKind::rate_limited && live.max_usage() != 1)) return;
   if (queue.size() > supply.streams_coming()) refuse(*queue.first(), fault, actions);
 }
 

@@ -1,4 +1,5 @@
 """An origin's own rates: requests a second, and connections a second, over all loops."""
+import ssl
 import threading
 import time
 
@@ -118,6 +119,25 @@ def test_a_dial_that_could_not_begin_in_time_is_429(origin, carpool):
         after(1)
         assert client.get(o.url + "/").status == 200, "the next second"
     assert o.opened == opened + 1, "who was refused took nobody's turn"
+
+
+def test_a_dropped_dial_refuses_nobody_whom_another_serves(origin, carpool, pki):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pki.server, pki.server_key)
+    o = origin(tls=context)
+    c = carpool(pool={"connect_rate": 1, "wait_timeout": "3s"}, workers=2, upstream={"tls": {"ca_file": pki.ca}})
+    clients = [c.client() for _ in range(8)]
+    assert clients[0].get(o.url + "/").status == 200
+    assert c.admin("POST", c.pool_path(o.url) + "/drain").status == 200
+    for client in clients:
+        client.ask("GET", o.url + "/")
+    until(lambda: c.pool(o.url)["waiting"] == 8, what="all of them in the queue")
+    after(1.1)  # the first connection is forgotten, and its place in the rate is free again
+    assert c.admin("POST", c.pool_path(o.url) + "/resume").status == 200
+    assert [client.response().status for client in clients] == [200] * 8
+    assert not c.pool(o.url)["probing"] and c.pool(o.url)["rate_limited"]["connections"] > 3, "some were dropped"
+    for client in clients:
+        client.close()
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -139,11 +139,10 @@ class FakeEnvironment : public pool::Environment {
     watch(made_wire, dial.reservation->index(), dial.reservation->generation());
     return wire;
   }
-  void dial_failed(std::size_t n = 0) {
+  void dial_failed(std::size_t n = 0, const Fault& fault = {FaultKind::connect_refused, Side::upstream, "refused"}) {
     Dial dial = take(n);
     here_ = dial.loop;
-    dial.destination->dial_failed(std::move(*dial.reservation),
-                                  Fault(FaultKind::connect_refused, Side::upstream, "refused"), now);
+    dial.destination->dial_failed(std::move(*dial.reservation), fault, now);
   }
   // As in the proxy's dialer: a dial that has reached the origin continues.
   void cancel_dial(Destination& destination, std::uint32_t index, std::uint32_t generation) override {

@@ -171,6 +171,48 @@ TEST_F(Dialing, FailsNobodyWhomALiveConnectionCanServe) {
   EXPECT_EQ(one.state, State::leased);
 }
 
+// A dial that pool.connect_rate does not allow in time fails before it reaches the origin.
+struct DialingTooOften : Dialing {
+  const Fault dropped{FaultKind::rate_limited, Side::self, "too many"};
+};
+
+TEST_F(DialingTooOften, FailsNobodyWhomADialInProgressCanServe) {
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting();
+  world.dial_failed(1, dropped);
+  world.deliver_all();
+  EXPECT_EQ(one.state, State::waiting);
+  EXPECT_FALSE(snapshot().probing) << "the origin was not asked";
+  EXPECT_EQ(snapshot().failures[static_cast<std::size_t>(FailureReason::budget)], 1U);
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(one.state, State::leased);
+  one.release();
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::leased);
+}
+
+TEST_F(DialingTooOften, FailsOneWhereEachNeedsAConnectionOfItsOwn) {
+  limits.max_usage = 1;
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting();
+  world.dial_failed(1, dropped);
+  world.deliver_all();
+  ASSERT_EQ(one.state, State::refused);
+  EXPECT_EQ(one.fault->kind, FaultKind::rate_limited);
+  EXPECT_EQ(two.state, State::waiting);
+}
+
+TEST_F(DialingTooOften, FailsEveryoneWhenNothingIsLeft) {
+  TestBorrower& one = waiting();
+  world.dial_failed(0, dropped);
+  world.deliver_all();
+  ASSERT_EQ(one.state, State::refused);
+  EXPECT_EQ(one.fault->kind, FaultKind::rate_limited);
+  waiting();
+  EXPECT_EQ(world.dials.size(), 1U) << "the next one is not held back as after a failure of the origin";
+}
+
 TEST_F(Dialing, DialsAgainAfterAPauseThatGrows) {
   leased();
   waiting();
