@@ -213,12 +213,16 @@ SlotEntry* Destination::Impl::attach_callers(DeferredActions& actions) {
   return environment.attach(*entry.value.pooled, entry.index, generation) ? &entry : nullptr;
 }
 
-// max_waiting limits borrowers minus connections in progress. Retries are exempt: their first attempt was admitted.
+// max_waiting limits borrowers minus connections in progress, which are not lent during a pause. Retries are exempt:
+// their first attempt was admitted.
 bool Destination::Impl::queue_full(const DeferredActions& actions, Instant now) const {
+  if (actions.caller->want_.new_connection_only) return false;
+  if (!lends()) return queue.others() > limits.max_waiting;
   std::uint32_t coming_up = streams_coming() + pending.inspecting_since(actions.inspections_ended);
-  // While a dial's protocol or success is unknown, few are started; the other places under the cap count as coming.
+  // While a dial's protocol or success is unknown, few are started; the other places under the cap count as coming. A
+  // trial is one.
   const bool more_to_come = supply.expected() == 0 || allowed_dials(now) != CircuitBreaker::kNoLimit;
-  if (more_to_come && (budget == nullptr || !budget->full())) {
+  if (more_to_come && !cool_down.active() && (budget == nullptr || !budget->full())) {
     coming_up += pool.cap() > pool.in_use() ? pool.cap() - pool.in_use() : 0;
   }
   const std::uint32_t room = coming_up > queue.retries() ? coming_up - queue.retries() : 0;

@@ -266,6 +266,24 @@ TEST_F(Cooled, AFullQueueSaysWhy) {
   EXPECT_EQ(refused.fault->detail, kCoolingDown);
 }
 
+// No connection is open, so the first one after the pause might be of either protocol, and of any number of streams.
+TEST_F(Cooled, ALineIsNoLongerThanMaxWaitingWhereNothingIsOpen) {
+  limits.max_waiting = 2;
+  world.close_by_peer(idle_connection());
+  while (world.event_one(0)) continue;
+  rest(seconds(2));  // the last dial's success is forgotten
+  destination().cool_down(seconds(5), 429, world.now);
+  line_of(2);
+  EXPECT_EQ(borrower_on().borrow(destination()), State::refused);
+  wake_when_asked();
+  ASSERT_EQ(world.dials.size(), 1U) << "for the trial";
+  waiting();
+  EXPECT_EQ(borrower_on().borrow(destination()), State::refused) << "a trial serves one";
+  BorrowRequest retry;
+  retry.new_connection_only = true;
+  waiting(retry);
+}
+
 TEST_F(Cooled, TheStreamsOfASessionAreHeldAsConnectionsAre) {
   world.next_streams = 10;
   limits.expected_streams = 10;

@@ -232,9 +232,10 @@ TEST_F(Commanded, ARestoredPauseIsAsIfItHadBeenOrderedHere) {
 }
 
 TEST_F(Commanded, AFullQueueDuringAPauseSaysWhy) {
-  limits.max_waiting = 0;
-  size(1);
+  limits.max_waiting = 2;
+  size(4);
   destination().pause(world.now);
+  waiting();
   waiting();
   TestBorrower& refused = borrower_on();
   EXPECT_EQ(refused.borrow(destination()), State::refused);
