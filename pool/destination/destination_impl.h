@@ -249,6 +249,7 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   void learn_end_in_use(const SlotEntry& entry, Instant leased, std::uint32_t served, Instant now) EXCLUDES(mutex);
   void learn_close_after_response(const SlotEntry& entry, Instant now) EXCLUDES(mutex);
   void note_survivor(const SlotEntry& entry, std::uint32_t served, Duration limit, Instant now) REQUIRES(mutex);
+  void forget_idle_limit() REQUIRES(mutex);
   void publish_effective_limit() REQUIRES(mutex);
 
   // ---- operator_commands.cc: operator commands ----
@@ -359,7 +360,6 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   std::atomic<Duration::rep> touched{0};     // relaxed, as the times of entries
   std::atomic<bool> probing{false};          // the last dial failed; relaxed: informational
   std::atomic<std::uint32_t> tunnelling{0};  // connections that became tunnels
-
   PendingPlaces pending;
   std::atomic<Duration::rep> planned_at{0};  // relaxed, as the times of entries
   // Copies from keep_alive for lock-free readers; relaxed: limits that publish nothing.

@@ -73,6 +73,12 @@ void Destination::Impl::note_survivor(const SlotEntry& entry, std::uint32_t serv
   if (served != 0 && idle_for > limit && idle_for - (now - swept_at) <= limit) keep_alive.survived(idle_for);
 }
 
+// While nothing is learned, nothing would refute what was learned before.
+void Destination::Impl::forget_idle_limit() {
+  keep_alive = {};
+  publish_effective_limit();
+}
+
 void Destination::Impl::publish_effective_limit() {
   effective_limit.store(keep_alive.effective_limit().count(), std::memory_order_relaxed);
   trust.store(keep_alive.trust().count(), std::memory_order_relaxed);

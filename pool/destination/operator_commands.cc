@@ -44,6 +44,7 @@ void Destination::Impl::set_limits(const Limits& settings, Instant now) {
     if (!settings.auto_size()) pool.cap(settings.size);
     adopt_auto_size(was_fixed, now);
     set_shares();
+    if (!settings.learn_idle) forget_idle_limit();
     quarantine_wake = {};
     review();
     if (settings.max_cool_down <= Duration::zero()) end_cool_down();

@@ -220,6 +220,22 @@ TEST_F(ALearningDestination, RetiresWhatWasIdleAlmostAsLongAsTheOriginAllows) {
   EXPECT_EQ(destination().effective_limit(), milliseconds(4500));
 }
 
+TEST_F(ALearningDestination, ForgetsWhatItLearnedWhenLearningIsSwitchedOff) {
+  learn();
+  limits.learn_idle = false;
+  destination().set_limits(limits, world.now);
+  EXPECT_FALSE(snapshot().learned_idle);
+  EXPECT_EQ(destination().effective_limit(), Duration::max());
+  EXPECT_EQ(destination().trust(), Duration::max());
+  idle_connection();
+  rest(milliseconds(4600));
+  EXPECT_EQ(borrower_on().borrow(destination()), TestBorrower::State::leased);
+  EXPECT_TRUE(world.closed.empty());
+  limits.learn_idle = true;
+  destination().set_limits(limits, world.now);
+  EXPECT_FALSE(snapshot().learned_idle) << "it begins anew";
+}
+
 TEST_F(ALearningDestination, DoesNotLendWhatIsOverdueBetweenTwoSweeps) {
   learn();
   idle_connection();
