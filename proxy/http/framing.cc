@@ -82,6 +82,19 @@ bool persists(Version version, const ConnectionOptions& options) {
   return version != Version::http10 || options.keep_alive;
 }
 
+// Returns true if the lists in all fields of this name have more than `most` members together.
+bool lists_more(const Fields& fields, FieldName name, std::size_t most) {
+  std::size_t members = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields.id(i) != name) continue;
+    ListReader list(fields[i].value);
+    for (std::string_view member; list.next(member);) {
+      if (++members > most) return true;
+    }
+  }
+  return false;
+}
+
 bool expects_continue(const Fields& fields) {
   if (!fields.may_have(FieldName::expect)) return false;
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -106,6 +119,9 @@ bool offers_upgrade(const Fields& fields) {
   return false;
 }
 
+// More protocols than any sender offers. The protocols of a 101 are searched for among them.
+constexpr std::size_t kMaxProtocols = 64;
+
 Fault invalid_framing(const char* error) {
   return {FaultKind::malformed_request, Side::client, error};
 }
@@ -125,6 +141,9 @@ Status resolve_framing(RequestHead& head) {
   const bool current = head.version != Version::http10;
   head.expect_continue = current && expects_continue(head.fields);
   head.upgrade = current && options.upgrade && offers_upgrade(head.fields);
+  if (head.upgrade && lists_more(head.fields, FieldName::upgrade, kMaxProtocols)) {
+    return invalid_framing("too many protocols in Upgrade");
+  }
   return Done{};
 }
 

@@ -111,11 +111,14 @@ bool offers(const Fields& request, std::string_view protocol) {
 }  // namespace
 
 bool switches_as_offered(const Fields& request, const Fields& switched) {
+  constexpr std::size_t kMaxLayers = 16;  // each is searched for in the whole list of the request
+  std::size_t layers = 0;
   bool any = false;
   for (std::size_t i = 0; i < switched.size(); ++i) {
     if (switched.id(i) != FieldName::upgrade) continue;
     ListReader list(switched[i].value);
     for (std::string_view protocol; list.next(protocol);) {
+      if (++layers > kMaxLayers) return false;
       const bool offered = offers(request, protocol);
       any = any || offered;
       if (!offered && !iequals(protocol, "HTTP/1.1")) return false;  // above TLS (RFC 2817, 3.3), never alone

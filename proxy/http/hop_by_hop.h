@@ -18,8 +18,8 @@ bool returns(const Fields& fields, std::size_t i, const ConnectionOptions& optio
 bool wants_trailers(const Fields& fields);
 // Returns true if the request validly accepts trailers: HTTP/1.1 must also list TE in Connection.
 bool asks_for_trailers(const RequestHead& head, const ConnectionOptions& options);
-// Returns true if the Upgrade field of a 101 names protocols, all of which the request offered (RFC 9110 §7.8). H2c is
-// never offered to an origin.
+// Returns true if the Upgrade field of a 101 names protocols, at most 16, all of which the request offered (RFC 9110
+// §7.8). H2c is never offered to an origin.
 bool switches_as_offered(const Fields& request, const Fields& switched);
 std::string_view protocol_version(Version version);  // as in Via
 

@@ -291,6 +291,16 @@ TEST(ASwitchOfProtocols, IsToProtocolsThatTheRequestOffered) {
     EXPECT_FALSE(offered(other)) << other;
 }
 
+// Both lists together could otherwise occupy a loop for seconds.
+TEST(ASwitchOfProtocols, NamesNoMoreThanSixteenOfThem) {
+  Fields request, few, many;
+  request.add("Upgrade", "foo");
+  for (int i = 0; i < 16; ++i) few.add("Upgrade", "foo");
+  for (int i = 0; i < 17; ++i) many.add("Upgrade", "foo");
+  EXPECT_TRUE(switches_as_offered(request, few));
+  EXPECT_FALSE(switches_as_offered(request, many));
+}
+
 // RFC 9110 §15.5.22 and §7.8.
 TEST(WriteResponse, Of426NamesTheProtocolsThatTheOriginRequires) {
   const std::string_view fields = "Upgrade: h2c, websocket\r\nConnection: Upgrade\r\nContent-Length: 0\r\n";

@@ -339,6 +339,18 @@ TEST(RequestReader, SeesAnUpgradeOnlyWhereItIsOneHopsRequest) {
   EXPECT_FALSE(head_of("GET / HTTP/1.0\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n").upgrade);
 }
 
+TEST(RequestReader, RefusesAnOfferOfMoreProtocolsThanAnySenderHas) {
+  const auto offer = [](std::string_view option, std::size_t protocols) {
+    std::string fields("Connection: ");
+    fields.append(option).append("\r\nUpgrade: foo\r\nUpgrade: ");
+    for (std::size_t i = 1; i < protocols; ++i) fields.append(i == 1 ? "foo" : ", foo");
+    return get(fields.append("\r\n"));
+  };
+  EXPECT_TRUE(head_of(offer("upgrade", 64)).upgrade);
+  refused_request(offer("upgrade", 65));
+  EXPECT_FALSE(head_of(offer("keep-alive", 65)).upgrade) << "a field that is not forwarded";
+}
+
 TEST(RequestReader, ReadsTheBodyOfAnUpgradeRequestAsABody) {
   taken_request(post("Connection: upgrade\r\nUpgrade: foo\r\nContent-Length: 5\r\n"), "hello");
   taken_request("CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\nContent-Length: 5\r\n\r\nhello", "hello");
