@@ -151,7 +151,6 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void expect_unsolicited(AttemptValues& attempt) LOOP_ONLY;
   std::optional<StreamFailure> unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) LOOP_ONLY;
   std::optional<AttemptState> retry_unsolicited() LOOP_ONLY;
-  bool crosses_hedge(const AttemptValues& attempt, const http::ResponseHead& head) LOOP_ONLY;
   void note_lease(Instant leased) LOOP_ONLY;
   void measure_body(RateRule rule) LOOP_ONLY;
   void measure_reader(Instant now) LOOP_ONLY;
@@ -209,6 +208,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void cancel_hedge() LOOP_ONLY;
   void note_hedge(metrics::Hedge result) LOOP_ONLY;
   bool send_hedged(AttemptValues& attempt, UpstreamStreams& streams) override LOOP_ONLY;
+  bool crosses_hedge(const AttemptValues& attempt, const http::ResponseHead& head) override LOOP_ONLY;
   bool on_hedge_head(AttemptValues& attempt, const http::ResponseHead& head) override LOOP_ONLY;
   void on_hedge_failed() override LOOP_ONLY;
 

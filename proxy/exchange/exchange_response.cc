@@ -56,6 +56,8 @@ bool is_event_stream(const http::ResponseHead& head) {
 AttemptState Exchange::on_response_head() {
   if (!head_in_order()) return AttemptState::over;
   if (response_->status < 200) {
+    if (std::optional<StreamFailure> crossed = unsolicited(*attempt_, *response_))
+      return on_failure(std::move(*crossed));
     note_interim_head();
     // on_switched() follows 101.
     if (response_->status == 101 || client_stream_->send_informational(*response_)) return AttemptState::alive;

@@ -1,4 +1,7 @@
 // Exchange, tunnel: after 101 or CONNECT, bytes in both directions until both are closed.
+#include <optional>
+#include <utility>
+
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/http/hop_by_hop.h"
@@ -15,6 +18,7 @@ bool Exchange::switched_too_early() {
 }
 
 AttemptState Exchange::on_switched(std::string_view rest) {
+  if (std::optional<StreamFailure> crossed = unsolicited(*attempt_, *response_)) return on_failure(std::move(*crossed));
   if (switched_too_early()) return AttemptState::over;
   if (!http::switches_as_offered(request_.fields, response_->fields))
     return did_not_switch("101 Switching Protocols to a protocol that was not offered");

@@ -43,17 +43,19 @@ StreamFailure unsolicited_failure(const http::ResponseHead& head, std::string_vi
 }  // namespace
 
 // Returns the failure of the attempt if the origin could not have received the request before it sent `head`.
-// The system is asked only about responses that are rarely the answer: an error, the last one of a connection, and one
-// that is read in the turn in which the request was written, so that the usual one costs no system call.
+// The system is asked only about responses that are rarely the answer: an interim one, an error, the last one of a
+// connection, and one that is read in the turn in which the request was written, so that the usual one costs no system
+// call.
 std::optional<StreamFailure> Exchange::unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) {
   if (attempt.lease.shared() || attempt.informed) return std::nullopt;
   const bool at_once = context_.loop.now() == attempt.begun;
-  if (head.keep_alive && head.status < 400 && !at_once) return std::nullopt;
+  const bool interim = head.status < 200;
+  if (!interim && head.keep_alive && head.status < 400 && !at_once) return std::nullopt;
   if (dialed_now(attempt.lease) && !attempt.authenticated) return std::nullopt;
   if (!attempt.upstream_stream->precedes_request()) return std::nullopt;
   StreamFailure failure = unsolicited_failure(head, " before it received the request");
   // An origin that announced its close processes no further request on the connection (RFC 9112 §9.6).
-  failure.any_byte_sent = head.keep_alive;
+  failure.any_byte_sent = interim || head.keep_alive;
   return failure;
 }
 
@@ -72,7 +74,8 @@ std::optional<AttemptState> Exchange::retry_unsolicited() {
   return AttemptState::over;
 }
 
-// Returns true if the response of the hedged attempt is not for its request, or may not be.
+// ---- HedgeOwner ----
+
 bool Exchange::crosses_hedge(const AttemptValues& attempt, const http::ResponseHead& head) {
   return may_be_unsolicited(attempt, head) || unsolicited(attempt, head);
 }

@@ -104,7 +104,7 @@ AttemptState HedgedAttempt::on_response_head() {
   if (head.status < 200) {
     // The client gets no 1xx of an attempt that may lose. 101 was not asked for.
     const bool ordered = head.status != 101 && attempt_->response_order.informational(false);
-    return ordered ? AttemptState::alive : fail(pool::CloseCause::error);
+    return ordered && !owner_.crosses_hedge(*attempt_, head) ? AttemptState::alive : fail(pool::CloseCause::error);
   }
   return owner_.on_hedge_head(*attempt_, head) ? owner_.on_response_head() : fail(pool::CloseCause::error);
 }

@@ -101,6 +101,27 @@ TEST_F(AHedgedRequest, CancelsTheSecondAttemptAtOnceWhenTheLateResponseBegins) {
   EXPECT_TRUE(one.outgoing.ends_with("first")) << one.outgoing;
 }
 
+TEST_F(AHedgedRequest, EndsASecondAttemptWhoseConnectionHasAnInterimHeadFromBeforeTheRequest) {
+  test::MemoryWire& one = asked();
+  asked();
+  for (const std::size_t n : {0, 1}) {
+    plane_.from_origin(n, kEmpty);
+    origin(n).outgoing.clear();
+  }
+  one.outgoing.clear();
+  send(one, kGetRequest);
+  const std::size_t first = origin(0).outgoing.empty() ? 1 : 0;
+  const std::size_t second = 1 - first;
+  plane_.pass(3s);
+  ASSERT_NE("", origin(second).outgoing);
+  origin(second).unacked = origin(second).outgoing.size();
+  plane_.from_origin(second, "HTTP/1.1 103 Early Hints\r\n\r\n");
+  EXPECT_TRUE(origin(second).gone);
+  EXPECT_EQ(1U, ended(metrics::Hedge::failed));
+  plane_.from_origin(first, kFirst);
+  EXPECT_TRUE(one.outgoing.ends_with("first")) << one.outgoing;
+}
+
 TEST_F(AHedgedRequest, GetsOneResponseWhenTheNextRequestFollowsOnItsConnections) {
   test::MemoryWire& one = hedged_client();
   plane_.from_origin(1, kSecond);

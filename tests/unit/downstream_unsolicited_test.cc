@@ -77,6 +77,45 @@ TEST_F(ACrossingResponse, OfAnOriginThatStaysCostsARequestThatMustNotBeRepeated)
   EXPECT_TRUE(has(one.outgoing, "before it received the request")) << one.outgoing;
 }
 
+constexpr std::string_view kHints = "HTTP/1.1 103 Early Hints\r\nLink: </of-another>\r\n\r\n";
+
+TEST_F(ACrossingResponse, OfInterimHeadsReachesNoClient) {
+  test::MemoryWire& one = asked_twice(kGetRequest);
+  plane_.pass(1ms);
+  crosses(kHints);
+  EXPECT_EQ("", one.outgoing);
+  succeed(one, "GET /1");
+}
+
+TEST_F(ACrossingResponse, IsNoAnswerBehindAnInterimHeadEither) {
+  test::MemoryWire& one = asked_twice(kGetRequest);
+  crosses(std::string(kHints) + closing("200"));
+  succeed(one, "GET /1");
+}
+
+TEST_F(ACrossingResponse, OfInterimHeadsCostsARequestThatMustNotBeRepeatedEvenIfItAnnouncesAClose) {
+  test::MemoryWire& one = asked_twice(kPost);
+  crosses("HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\n");
+  EXPECT_FALSE(repeated());
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+}
+
+TEST_F(ACrossingResponse, OfInterimHeadsIsAnAnswerOnceAByteOfTheRequestHasArrived) {
+  test::MemoryWire& one = asked_twice(kGetRequest);
+  origin(0).unacked = origin(0).outgoing.size() - 1;
+  plane_.from_origin(0, kHints);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 103")) << one.outgoing;
+}
+
+TEST_F(ACrossingResponse, OpensNoTunnel) {
+  test::MemoryWire& one =
+      asked_twice("GET http://a.test/1 HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: foo\r\n\r\n");
+  plane_.pass(1ms);
+  crosses("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: foo\r\n\r\nof another");
+  EXPECT_EQ("", one.outgoing);
+  succeed(one, "GET /1");
+}
+
 TEST_F(ACrossingResponse, IsNotTheLateRestOfAnotherOne) {
   test::MemoryWire& one = asked_twice(kGetRequest);
   crosses("<p>The body of a response to HEAD</p>\r\n\r\n");
