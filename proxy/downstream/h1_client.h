@@ -168,7 +168,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   bool head_complete_ : 1 = false;     // the exchange has its request head
   bool request_complete_ : 1 = true;   // the whole request was read
   bool eof_ : 1 = false;               // the client sent FIN
-  bool informed_ : 1 = false;          // a 1xx of the exchange was sent
+  bool informed_ : 1 = false;          // a 1xx of the exchange was sent after the client's FIN
   bool eof_forwarded_ : 1 = false;     // the tunnel was notified of the FIN
   bool connect_answered_ : 1 = false;  // CONNECT was answered before this client took the connection over
   bool draining_ : 1 = false;

@@ -220,8 +220,8 @@ void H1Client::on_timer() {
 
 // ---- half-close ----
 
-// Returns true if the client sent FIN after its whole request and waits for a response of which no byte was sent.
-// Unread bytes of another request may precede the FIN.
+// Returns true if the client sent FIN after its whole request and waits for a response of which no byte was sent, and
+// no interim one since the FIN. Unread bytes of another request may precede the FIN.
 bool H1Client::half_closed() const {
   return (eof_ || transport_->hangup_seen()) && exchange_ != nullptr && head_complete_ && request_complete_ &&
          !informed_ && !exchange_->response_incomplete();

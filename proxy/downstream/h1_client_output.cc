@@ -31,7 +31,9 @@ BatchLease& H1Client::out() {
 
 bool H1Client::send_informational(const http::ResponseHead& head) {
   if (exchange_->request().version != http::Version::http11) return true;
-  informed_ = true;
+  // A client that has left resets the connection when it gets this; one that stays waits for its response. Before its
+  // FIN it tells neither.
+  informed_ = informed_ || eof_ || transport_->hangup_seen();
   http::write_informational(out().text(), head, context_.pseudonym);
   return flush();
 }

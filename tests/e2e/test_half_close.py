@@ -70,6 +70,19 @@ def test_a_client_that_leaves_by_fin_gives_its_connection_up(held, carpool, gate
     until(lambda: reasons(c) == ["listen.half_close passed while waiting for the response head"], what="the reason in the log")
 
 
+@pytest.mark.parametrize("interim", [b"100 Continue", b"103 Early Hints"])
+def test_a_client_that_leaves_behind_an_interim_response_gives_its_connection_up(origin, carpool, gate, interim):
+    def slow(exchange):
+        exchange.send(b"HTTP/1.1 %s\r\n\r\n" % interim)
+        gate.enter()
+    o, c = origin(slow), carpool()
+    with c.client() as client:
+        client.ask("GET", o.url + "/")
+        assert client.head().status == int(interim[:3])
+    until(lambda: given_up(c) == 1, what="the end of half_close")
+    until(lambda: c.metric("carpool_pool_connections") == 0, what="the end of its connection")
+
+
 def test_a_half_closer_gets_an_answer_that_begins_in_time(held, carpool, gate):
     c = carpool(listen={"half_close": "60s"})
     with c.client() as client:

@@ -40,6 +40,26 @@ TEST_F(AClient, LearnsFromALocalReplyThatItsOwnConnectionToTheOriginHasEnded) {
   EXPECT_TRUE(one.shut || one.gone || clients_.closed.size() == 1);
 }
 
+// As after 100 (Continue): what it got before its FIN does not show that it waits.
+TEST_F(AClient, ThatEndsBehindAnInterimResponseHasHalfCloseForItsResponse) {
+  test::MemoryWire& one = asked();
+  plane_.from_origin(0, "HTTP/1.1 100 Continue\r\n\r\n");
+  EXPECT_TRUE(has(one.outgoing, "HTTP/1.1 100")) << one.outgoing;
+  send(one, "", true);
+  plane_.pass(plane_.listen.half_close + 1s);
+  EXPECT_TRUE(origin(0).gone);
+  EXPECT_EQ(0U, snapshot().leases());
+}
+
+TEST_F(AClient, ThatTakesAnInterimResponseAfterItsEndWaitsForItsResponse) {
+  test::MemoryWire& one = asked();
+  send(one, "", true);
+  plane_.from_origin(0, "HTTP/1.1 103 Early Hints\r\n\r\n");
+  plane_.pass(plane_.listen.half_close + 1s);
+  plane_.from_origin(0, test::kEmpty);
+  EXPECT_TRUE(has(one.outgoing, "HTTP/1.1 200 OK")) << one.outgoing;
+}
+
 TEST_F(AClient, HasNoMoreThanTheTimeOfAHead) {
   test::MemoryWire& one = client();
   send(one, kBegun);
