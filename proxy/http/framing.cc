@@ -122,6 +122,13 @@ bool offers_upgrade(const Fields& fields) {
 // More protocols than any sender offers. The protocols of a 101 are searched for among them.
 constexpr std::size_t kMaxProtocols = 64;
 
+// Returns true if the head has Transfer-Encoding, as HTTP/1.1 permits, and no Content-Length. Without content the
+// codings are those that GET would get (RFC 9112 §6.1), so carpool need not decode them.
+bool has_coding_alone(const ResponseHead& head) {
+  return head.fields.has(FieldName::transfer_encoding) && !head.fields.has(FieldName::content_length) &&
+         head.version == Version::http11;
+}
+
 Fault invalid_framing(const char* error) {
   return {FaultKind::malformed_request, Side::client, error};
 }
@@ -151,9 +158,9 @@ Status resolve_framing(ResponseHead& head, bool bodiless) {
   const ConnectionOptions options(head.fields);
   const char* error = options.too_many() ? "too many connection options" : nullptr;
   const Announced result = framing_of(head.fields, head.version);
-  if (error == nullptr) error = result.error;
-  if (error != nullptr) return Fault{FaultKind::malformed_response, Side::upstream, error};
   const bool empty = bodiless || head.status < 200 || head.status == 204 || head.status == 304;
+  if (error == nullptr && !(empty && has_coding_alone(head))) error = result.error;
+  if (error != nullptr) return Fault{FaultKind::malformed_response, Side::upstream, error};
   head.framing = empty ? Framing::none : result.framing == Framing::none ? Framing::until_close : result.framing;
   head.length = empty ? 0 : result.length;
   head.keep_alive = persists(head.version, options) && head.framing != Framing::until_close;

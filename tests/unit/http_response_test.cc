@@ -68,6 +68,22 @@ TEST(ResponseReader, KnowsResponsesThatHaveNoBody) {
   taken("HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n", "Content-Length: 100\r\n|v1f0n0k||");
 }
 
+// RFC 9112 §6.1 and §6.3: these codings would be those of a response to GET.
+TEST(ResponseReader, NeedsNotDecodeTheCodingsOfABodyThatDoesNotCome) {
+  for (const std::string_view coding : {"gzip, chunked", "gzip"}) {
+    const std::string fields = std::string("Transfer-Encoding: ").append(coding).append("\r\n");
+    taken(ok(fields), "f0n0k||", "HEAD");
+    for (const char* line : {"304 Not Modified", "204 No Content", "103 Early Hints"}) {
+      const std::string rest = std::string_view(line).starts_with('1') ? ok("Content-Length: 0\r\n") : "";
+      taken(std::string("HTTP/1.1 ").append(line).append("\r\n").append(fields).append("\r\n").append(rest), "f0n0k");
+    }
+    refused(ok(fields, "hello"));
+  }
+  const auto fault = [](std::string_view head) { return read_response(head, {}, "HEAD").fault; };
+  EXPECT_EQ(FaultKind::malformed_response, fault(ok("Transfer-Encoding: gzip\r\nContent-Length: 5\r\n")));
+  EXPECT_EQ(FaultKind::malformed_response, fault("HTTP/1.0 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"));
+}
+
 TEST(ResponseReader, LeavesWhatFollowsAMessageWithoutBody) {
   One one;
   const std::string head = "HTTP/1.1 204 No Content\r\n\r\n";
