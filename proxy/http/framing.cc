@@ -146,7 +146,8 @@ Status resolve_framing(RequestHead& head) {
   head.keep_alive = persists(head.version, options);
   head.lists_fields = options.name_fields();
   const bool current = head.version != Version::http10;
-  head.expect_continue = current && expects_continue(head.fields);
+  // An Expect that Connection lists does not reach the origin, which would send no 100.
+  head.expect_continue = current && expects_continue(head.fields) && !options.lists("expect");
   head.upgrade = current && options.upgrade && offers_upgrade(head.fields);
   if (head.upgrade && lists_more(head.fields, FieldName::upgrade, kMaxProtocols)) {
     return invalid_framing("too many protocols in Upgrade");

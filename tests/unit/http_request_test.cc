@@ -327,6 +327,7 @@ TEST(RequestReader, ReportsTheExpectationOfTheClient) {
   EXPECT_TRUE(head_of(post("Expect: a=1, 100-continue ,\r\nContent-Length: 5\r\n")).expect_continue);
   EXPECT_TRUE(head_of(post("Expect: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n")).expect_continue);
   EXPECT_FALSE(head_of(post("Expect: 200-ok\r\nContent-Length: 5\r\n")).expect_continue);
+  EXPECT_FALSE(head_of(post("Expect: 100-continue\r\nConnection: expect\r\nContent-Length: 5\r\n")).expect_continue);
   EXPECT_FALSE(head_of("POST / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n").expect_continue);
 }
 
