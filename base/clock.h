@@ -1,4 +1,5 @@
-// Instant, Duration: monotonic time in nanoseconds, never the wall clock.
+// Instant, Duration: monotonic time in nanoseconds; every deadline and every measurement is in it. WallTime: the time
+// that other programs and people read, which may be set at any time.
 //
 // An operation takes `now` once and passes it down (SimplePool's time-freezing), so its decisions agree about the time.
 // A loop reads the clock once per turn, and the code of a request gets that time as an argument. Code of other threads
@@ -19,5 +20,8 @@ inline constexpr Instant kNever = Instant::max();
 constexpr Instant deadline_after(Instant now, Duration after) {
   return after <= Duration::zero() ? kNever : now + after;
 }
+
+using WallTime = std::chrono::system_clock::time_point;
+using WallClock = WallTime (*)() noexcept;  // std::chrono::system_clock::now; tests have one that stands still
 
 }  // namespace carpool

@@ -158,7 +158,7 @@ void H1Client::refuse(const Fault& fault) {
   if (head_complete_) return exchange_->on_request_broken(fault);
   const bool head = exchange_ != nullptr && exchange_->request().has_method("HEAD");
   const http::ReplyRules rules{
-      .via_pseudonym = context_.pseudonym, .close = true, .head_request = head, .date = context_.date()};
+      .via_pseudonym = context_.pseudonym, .close = true, .head_request = head, .date = context_.wall_clock()};
   const std::uint16_t status = http::write_error_reply(out().text(), fault, rules);
   context_.stats.record_refused(peer(), fault, status);
   // Null as long as the bytes could be the beginning of the HTTP/2 preface.

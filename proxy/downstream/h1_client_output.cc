@@ -20,7 +20,7 @@ http::ReplyRules H1Client::reply_rules(bool close) const {
 
 http::ReplyRules H1Client::local_reply_rules(bool close) const {
   http::ReplyRules rules = reply_rules(close);
-  rules.date = context_.date();
+  rules.date = context_.wall_clock();
   return rules;
 }
 

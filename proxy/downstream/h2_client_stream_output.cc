@@ -90,7 +90,7 @@ std::uint16_t H2ClientStream::send_fault(const Fault& fault, bool /*keep*/) {
 std::uint16_t H2ClientStream::send_error(const Fault& fault, bool grpc, bool head) {
   std::string text;
   const http::ReplyRules rules{
-      .via_pseudonym = client_.context().pseudonym, .head_request = head, .date = client_.context().date()};
+      .via_pseudonym = client_.context().pseudonym, .head_request = head, .date = client_.context().wall_clock()};
   const std::uint16_t status =
       grpc ? http::write_grpc_reply(text, fault, rules) : http::write_error_reply(text, fault, rules);
   send_own(text, grpc || head ? "HEAD" : "GET");  // in gRPC's form it has no body
@@ -113,7 +113,7 @@ void H2ClientStream::send_local_reply(bool /*keep*/) {
   write_max_forwards_reply(text, exchange_->request(),
                            {.via_pseudonym = client_.context().pseudonym,
                             .client_version = http::Version::http2,
-                            .date = client_.context().date()});
+                            .date = client_.context().wall_clock()});
   send_own(text, "GET");
 }
 

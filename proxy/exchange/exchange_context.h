@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "base/clock.h"
 #include "exec/loop.h"
 
 namespace carpool::exec {
@@ -14,9 +15,6 @@ namespace carpool::proxy {
 
 namespace net {
 class SocketProcesses;
-}
-namespace http {
-class DateCache;
 }
 class Dialer;
 class ExchangePool;
@@ -40,15 +38,13 @@ struct ExchangeContext {
   LoopStats& stats;
   LeakLog& leaks;
   const OverloadState& overload;
-  http::DateCache& dates;
+  WallClock wall_clock;                       // for Date and Retry-After
   std::string_view pseudonym;                 // of this proxy, for Via
   net::SocketProcesses* processes = nullptr;  // identifies the processes of clients on loopback; null if not needed
   exec::Submitter* tasks = nullptr;           // runs tasks that may block; never null if `processes` is not
   SpanBuffer* spans = nullptr;                // null if nothing is exported
   bool draining = false;  // set once, by ClientList: every client's connection ends after its next response
 
-  // Returns the value of Date at the turn's time, valid in this turn.
-  std::string_view date() const;
   // Returns true if a client's connection may serve another request.
   bool keeps_clients() const;
 };

@@ -23,7 +23,7 @@ void Exchange::follow_cool_down(pool::Lease& lease, const http::ResponseHead& he
   const Instant now = context_.loop.now();
   pool::Destination& destination = lease.destination();
   if (head.status == 429 || head.status == 503) {
-    const auto wall = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const auto wall = std::chrono::floor<std::chrono::seconds>(context_.wall_clock());
     if (const std::optional<Duration> wait = http::retry_after(head.fields, wall)) {
       if (begin_cool_down(destination, *wait, head.status)) {
         log::warn("pool", "the origin asked for a pause with Retry-After: its requests wait",

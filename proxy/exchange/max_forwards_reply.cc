@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "proxy/http/hop_by_hop.h"
+#include "proxy/http/http_date.h"
 
 namespace carpool::proxy {
 
@@ -46,7 +47,8 @@ std::optional<std::uint32_t> max_forwards(const http::RequestHead& request) {
 void write_max_forwards_reply(std::string& out, const http::RequestHead& request, const http::ReplyRules& rules) {
   const bool trace = request.has_method("TRACE");
   const std::string body = trace ? reflected(request) : std::string();
-  out.append("HTTP/1.1 200 OK\r\nProxy-Status: carpool\r\nDate: ").append(rules.date);
+  out.append("HTTP/1.1 200 OK\r\nProxy-Status: carpool");
+  if (rules.date) out.append("\r\nDate: ").append(http::date_text(*rules.date));
   out.append("\r\nVia: 1.1 ").append(rules.via_pseudonym).append("\r\n");
   out.append(trace ? "Content-Type: message/http\r\n"
                    : "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH\r\n");

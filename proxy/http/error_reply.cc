@@ -5,6 +5,7 @@
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "proxy/http/forward.h"
+#include "proxy/http/http_date.h"
 #include "proxy/http/reason_phrase.h"
 
 namespace carpool::proxy::http {
@@ -141,7 +142,7 @@ void append_percent_encoded(std::string& out, std::string_view text) {
 
 // Appends the fields that every local reply has.
 void append_cause(std::string& out, const Fault& fault, std::string_view error, const ReplyRules& rules) {
-  if (!rules.date.empty()) out.append("\r\nDate: ").append(rules.date);
+  if (rules.date) out.append("\r\nDate: ").append(date_text(*rules.date));
   out.append("\r\nVia: 1.1 ").append(rules.via_pseudonym);
   out.append("\r\nProxy-Status: carpool; error=").append(error).append("; details=");
   append_quoted(out, words(fault));

@@ -1,6 +1,8 @@
 // Rewrites heads as a proxy must (RFC 9110 §7.6, RFC 9112): pure functions without I/O.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -60,9 +62,9 @@ struct ReplyRules {
   Version client_version = Version::http11;
   bool close = false;  // send Connection: close (if false, HTTP/1.0 keep-alive clients get Connection: keep-alive)
   bool head_request = false;
-  bool own = false;         // the response is a local reply: Proxy-Authenticate is for this client
-  bool upgrade = false;     // 101: pass Connection: Upgrade and Upgrade on
-  std::string_view date{};  // value of Date of a local reply; empty: it has none
+  bool own = false;                // the response is a local reply: Proxy-Authenticate is for this client
+  bool upgrade = false;            // 101: pass Connection: Upgrade and Upgrade on
+  std::optional<WallTime> date{};  // of a local reply; nullopt: it has no Date
   // Seconds for which the client may keep the connection idle, sent as Keep-Alive: timeout; 0: not sent.
   std::uint32_t keep_alive = 0;
 };

@@ -8,7 +8,8 @@ namespace carpool::proxy::http {
 namespace {
 using std::chrono::seconds;
 
-constexpr std::size_t kLongest = 64;  // of a value: the longest date has 33 characters
+constexpr std::size_t kLongest = 64;   // of a value: the longest date has 33 characters
+constexpr std::size_t kDateSize = 29;  // of the preferred format
 
 // Reads a text from its front; after the first mismatch it consumes nothing more.
 class Scanner {
@@ -118,23 +119,19 @@ char* put(char* to, unsigned value, std::size_t digits) {
 }
 }  // namespace
 
-void write_date(std::span<char, kDateSize> out, std::chrono::sys_seconds time) {
-  const std::chrono::sys_days day = std::chrono::floor<std::chrono::days>(time);
+std::string date_text(WallTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(time - day);
-  char* to = put(out.data(), kDays[std::chrono::weekday(day).iso_encoding() - 1]);
+  const std::chrono::hh_mm_ss clock(std::chrono::floor<seconds>(time - day));
+  std::string text(kDateSize, '\0');
+  char* to = put(text.data(), kDays[std::chrono::weekday(day).iso_encoding() - 1]);
   to = put(put(put(to, ", "), static_cast<unsigned>(date.day()), 2), " ");
   to = put(put(to, kMonths[static_cast<unsigned>(date.month()) - 1]), " ");
   to = put(put(to, static_cast<unsigned>(static_cast<int>(date.year())), 4), " ");
   to = put(put(to, static_cast<unsigned>(clock.hours().count()), 2), ":");
   to = put(put(to, static_cast<unsigned>(clock.minutes().count()), 2), ":");
   put(put(to, static_cast<unsigned>(clock.seconds().count()), 2), " GMT");
-}
-
-std::string date_text(std::chrono::system_clock::time_point time) {
-  std::array<char, kDateSize> text{};
-  write_date(text, std::chrono::floor<std::chrono::seconds>(time));
-  return {text.data(), text.size()};
+  return text;
 }
 
 }  // namespace carpool::proxy::http

@@ -1,6 +1,7 @@
 #include "proxy/server/intercept_leaves.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/assert.h"
@@ -13,8 +14,6 @@ namespace carpool::proxy {
 namespace {
 
 constexpr Duration kRenewalInterval = std::chrono::minutes(1);
-
-using WallTime = InterceptLeaves::WallTime;
 
 bool any_intercepted(const config::Config& config) {
   return std::any_of(config.origins.begin(), config.origins.end(),

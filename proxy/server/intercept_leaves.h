@@ -2,12 +2,12 @@
 // authority at the start and with each reload, and renews them well before expiry, in the background.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "exec/periodic_task.h"
@@ -22,7 +22,6 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
  public:
   explicit InterceptLeaves(Intercepts& intercepts) : intercepts_(intercepts) {}
 
-  using WallTime = tls::Authority::WallTime;
   struct Leaf {
     ListenerIdentity identity;  // nullptr: the certificate is not valid, and no other could be signed
     WallTime begin{}, end{};    // of its validity

@@ -12,7 +12,6 @@
 #include "proxy/exchange/exchange_pool.h"
 #include "proxy/exchange/leak_detector.h"
 #include "proxy/exchange/router.h"
-#include "proxy/http/date_cache.h"
 #include "proxy/net/dns/resolver.h"
 #include "proxy/net/socket_processes.h"
 #include "proxy/server/delivery_inbox.h"
@@ -114,7 +113,6 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
   HealthCheck health_check_ LOOP_LOCAL;
   AddressMonitor address_monitor_ LOOP_LOCAL;
   ExchangePool exchanges_ LOOP_LOCAL;
-  http::DateCache dates_;
   ExchangeContext context_;
   LeakDetector leak_detector_ LOOP_LOCAL;
   ClientList clients_ LOOP_LOCAL;

@@ -2,7 +2,6 @@
 // end a line, forge a field or colour a terminal.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,8 +10,6 @@
 #include "proxy/telemetry/log.h"
 
 namespace carpool::proxy::log {
-
-using WallTime = std::chrono::system_clock::time_point;
 
 class Line {
  public:

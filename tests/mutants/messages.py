@@ -159,7 +159,7 @@ RULES = [
     m("a blank value may be set", H + "set_field.cc", "value.empty() || blank(value.front()) || blank(value.back())", "value.empty()", HTTP),
     # ---- replies ----
     m("a quote ends the details", H + "error_reply.cc", "if (c == '\"' || c == '\\\\') out.push_back('\\\\');", "", HTTP),
-    m("a reply has no date", H + "error_reply.cc", "if (!rules.date.empty()) out.append(\"\\r\\nDate: \").append(rules.date);", "", HTTP),
+    m("a reply has no date", H + "error_reply.cc", "if (rules.date) out.append(\"\\r\\nDate: \").append(date_text(*rules.date));", "", HTTP),
     m("a reply to HEAD has a body", H + "error_reply.cc", "if (!rules.head_request) out.append(body);", "out.append(body);", HTTP),
     m("429 comes without Retry-After", H + "error_reply.cc", "found.status == 503 || found.status == 429", "found.status == 503", HTTP),
     m("grpc-web is gRPC", H + "error_reply.cc", "value.size() == kType.size() || std::string_view(\"+; \\t\").find(value[kType.size()]) != std::string_view::npos", "true", HTTP),
@@ -171,8 +171,7 @@ RULES = [
     m("our clock is the origin's", H + "retry_after.cc", "parse_date(fields.get(\"date\")).value_or(wall)", "wall", HTTP),
     m("February has 31 days", H + "http_date.cc", "!date.ok() || hour > 23", "hour > 23", HTTP),
     m("the week begins on Sunday", H + "http_date.cc", "kDays[std::chrono::weekday(day).iso_encoding() - 1]", "kDays[std::chrono::weekday(day).c_encoding()]", HTTP),
-    m("the date of the loop never changes", H + "date_cache.cc", "next_second_ = now + (std::chrono::seconds(1) - (wall - second));", "next_second_ = kNever;", HTTP),
-    m("a second lasts a second from its first use", H + "date_cache.cc", "(std::chrono::seconds(1) - (wall - second))", "std::chrono::seconds(1)", HTTP),
+    m("Date counts the hours from the epoch", H + "http_date.cc", "std::chrono::floor<seconds>(time - day)", "std::chrono::floor<seconds>(time.time_since_epoch())", HTTP),
     m("a number that is too large is no pause", H + "retry_after.cc", "if (error != std::errc()) left = kMax;", "", HTTP),
     m("a pause may be past", H + "retry_after.cc", "if (left <= 0) return std::nullopt;", "", HTTP),
     # ---- rules of requests ----

@@ -15,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "exec/submitter.h"
 #include "metrics/registry.h"
 #include "pool/directory/directory.h"
@@ -28,7 +29,6 @@
 #include "proxy/exchange/leak_log.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/exchange/router.h"
-#include "proxy/http/date_cache.h"
 #include "proxy/net/dns/resolver.h"
 #include "proxy/net/egress_policy.h"
 #include "proxy/telemetry/log_levels.h"
@@ -43,6 +43,9 @@
 #include "tests/sim/session_world.h"
 
 namespace carpool::test {
+
+// The wall clock of a data plane stands still at the date of the examples in RFC 9110: Sun, 06 Nov 1994 08:49:37 GMT.
+inline constexpr WallTime kWallTime{std::chrono::seconds(784111777)};
 
 // Returns a number that is no descriptor of the process, a different one each time.
 inline int next_memory_fd() {
@@ -263,8 +266,18 @@ class DataPlane : private proxy::ClientList::Owner, private proxy::WarmUpListene
         upstream{loop, tasks, streams, stats, *origins, *policy, *this, 100, "carpool-test", true},
         dialer(upstream, resolver),
         exchanges(context),
-        context{loop,  streams.buffers(), streams, exchanges,     router, *origins, dialer, stats,
-                leaks, overload,          dates,   "carpool-test"},
+        context{loop,
+                streams.buffers(),
+                streams,
+                exchanges,
+                router,
+                *origins,
+                dialer,
+                stats,
+                leaks,
+                overload,
+                []() noexcept { return kWallTime; },
+                "carpool-test"},
         clients(context, *this),
         listener(listen, proxy::Listener::Parts{{&clients}, &stats, &overload, &origins->directory()}) {
     hosts.push_back(&streams);
@@ -338,7 +351,6 @@ class DataPlane : private proxy::ClientList::Owner, private proxy::WarmUpListene
   proxy::LeakLog leaks;
   proxy::OverloadState overload;
   proxy::ExchangePool exchanges;
-  proxy::http::DateCache dates{[]() noexcept { return std::chrono::system_clock::time_point(); }};
   proxy::ExchangeContext context;
   proxy::ClientList clients;
   proxy::Listener listener;

@@ -52,5 +52,11 @@ TEST_F(MaxForwards, AnnouncesWhetherTheConnectionPersists) {
   EXPECT_TRUE(has(old.outgoing, "\r\nConnection: close\r\n")) << old.outgoing;
 }
 
+TEST_F(MaxForwards, HasTheDateOfTheWallClock) {
+  test::MemoryWire& one = client();
+  send(one, options("0"));
+  EXPECT_TRUE(has(one.outgoing, "\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n")) << one.outgoing;
+}
+
 }  // namespace
 }  // namespace carpool::proxy

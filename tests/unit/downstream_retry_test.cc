@@ -156,6 +156,13 @@ TEST_F(AfterAStatus, AnOriginThatNamesAPauseIsNotAskedWithinIt) {
   EXPECT_EQ(0U, snapshot().waiting);
 }
 
+TEST_F(AfterAStatus, APauseUntilADateCountsFromTheWallClockIfTheResponseHasNoDateItself) {
+  asked();
+  plane_.from_origin(0, "HTTP/1.1 503 Busy\r\nRetry-After: Sun, 06 Nov 1994 08:49:46 GMT\r\nContent-Length: 0\r\n\r\n");
+  const pool::Destination& destination = *(*plane_.origins->at(*pool::parse_origin("http://a.test")))->destination;
+  EXPECT_EQ(destination.cooling(plane_.now), 9s);
+}
+
 TEST_F(AfterAStatus, AfterAPauseOneRequestGoesAheadAndItsResponseLetsTheOthersGo) {
   asked();
   plane_.from_origin(0, "HTTP/1.1 429 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n");

@@ -1,11 +1,9 @@
-// Unit tests of dates in field values: what is parsed, what is written, and the date of a loop's responses.
+// Unit tests of dates in field values: what is parsed and what is written.
 #include "proxy/http/http_date.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "proxy/http/date_cache.h"
 
 namespace carpool::proxy::http {
 namespace {
@@ -41,6 +39,7 @@ TEST(ADate, IsWrittenInThePreferredFormat) {
   EXPECT_EQ(date_text(kDateExample), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(date_text(sys_seconds()), "Thu, 01 Jan 1970 00:00:00 GMT");
   EXPECT_EQ(date_text(sys_seconds(seconds(-1))), "Wed, 31 Dec 1969 23:59:59 GMT");
+  EXPECT_EQ(date_text(kDateExample + milliseconds(999)), "Sun, 06 Nov 1994 08:49:37 GMT");
   EXPECT_EQ(date_text(sys_seconds(seconds(951'827'696))), "Tue, 29 Feb 2000 12:34:56 GMT");
 }
 
@@ -49,30 +48,6 @@ TEST(ADate, ThatIsWrittenIsReadAsTheSameTime) {
   for (sys_seconds time = kDateExample; time < kDateExample + std::chrono::years(60); time += kStep) {
     ASSERT_EQ(parse_date(date_text(time)), time) << date_text(time);
   }
-}
-
-std::chrono::system_clock::time_point fake_wall;
-
-TEST(DateCache, ReadsTheWallClockOnceASecondAtItsFullSeconds) {
-  fake_wall = kDateExample + milliseconds(700);
-  DateCache dates([]() noexcept { return fake_wall; });
-  const Instant begin{};
-  EXPECT_EQ(dates.at(begin), "Sun, 06 Nov 1994 08:49:37 GMT");
-  fake_wall += milliseconds(299);
-  EXPECT_EQ(dates.at(begin + milliseconds(299)), "Sun, 06 Nov 1994 08:49:37 GMT");
-  fake_wall += milliseconds(1);
-  EXPECT_EQ(dates.at(begin + milliseconds(300)), "Sun, 06 Nov 1994 08:49:38 GMT");
-  fake_wall += milliseconds(999);
-  EXPECT_EQ(dates.at(begin + milliseconds(1299)), "Sun, 06 Nov 1994 08:49:38 GMT");
-}
-
-TEST(DateCache, FollowsAWallClockThatIsSetBackWithinASecond) {
-  fake_wall = kDateExample;
-  DateCache dates([]() noexcept { return fake_wall; });
-  const Instant begin{};
-  static_cast<void>(dates.at(begin));
-  fake_wall = sys_seconds();
-  EXPECT_EQ(dates.at(begin + seconds(1)), "Thu, 01 Jan 1970 00:00:00 GMT");
 }
 
 }  // namespace

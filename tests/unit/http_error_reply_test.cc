@@ -1,6 +1,9 @@
 // Unit tests of a Fault's error reply, metrics label and log line.
 #include "proxy/http/error_reply.h"
 
+#include <chrono>
+
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "tests/unit/http_support.h"
 
@@ -8,15 +11,13 @@ namespace carpool::proxy::http {
 namespace {
 
 constexpr std::string_view kVia = "carpool-1a2b3c4d";
+constexpr WallTime kDate{std::chrono::seconds(784111777)};  // Sun, 06 Nov 1994 08:49:37 GMT
 
 std::string reply(const Fault& fault, Version version = Version::http11, bool close = false, bool head = false) {
   std::string out;
-  const std::uint16_t status = write_error_reply(out, fault,
-                                                 {.via_pseudonym = kVia,
-                                                  .client_version = version,
-                                                  .close = close,
-                                                  .head_request = head,
-                                                  .date = "Sun, 06 Nov 1994 08:49:37 GMT"});
+  const std::uint16_t status = write_error_reply(
+      out, fault,
+      {.via_pseudonym = kVia, .client_version = version, .close = close, .head_request = head, .date = kDate});
   EXPECT_EQ(out.substr(0, 13), "HTTP/1.1 " + std::to_string(status) + " ");
   return out;
 }
@@ -130,7 +131,7 @@ TEST(GrpcReply, IsForRequestsOfGrpcAlone) {
 TEST(GrpcReply, IsAHeadWithStatus200AndTheCodeAndTheText) {
   std::string out;
   const Fault fault{FaultKind::connect_refused, Side::upstream, "127.0.0.1:1: 100% \xE2\x80\xA6\r\nX: y"};
-  EXPECT_EQ(write_grpc_reply(out, fault, {.via_pseudonym = kVia, .date = "Sun, 06 Nov 1994 08:49:37 GMT"}), 502);
+  EXPECT_EQ(write_grpc_reply(out, fault, {.via_pseudonym = kVia, .date = kDate}), 502);
   EXPECT_EQ(out,
             "HTTP/1.1 200 OK\r\n"
             "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"

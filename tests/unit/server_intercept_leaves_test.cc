@@ -38,7 +38,7 @@ class TheLeaves : public testing::Test {
   }
 
   const std::string folder = testing::TempDir() + "carpool-leaves-" + std::to_string(::getpid());
-  const InterceptLeaves::WallTime now = std::chrono::system_clock::now();
+  const WallTime now = std::chrono::system_clock::now();
   config::Config config;
   Intercepts intercepts;
   InterceptLeaves leaves{intercepts};

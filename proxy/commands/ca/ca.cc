@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <ostream>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "proxy/commands/ca/environment.h"
 #include "proxy/commands/cli/cli.h"
@@ -23,7 +24,7 @@ namespace {
 
 using Outcome = std::string;  // an error text; empty: done
 
-std::string day_of(tls::Authority::WallTime time) {
+std::string day_of(WallTime time) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};
   std::array<char, 16> text{};
@@ -53,7 +54,7 @@ Outcome lock(const std::string& dir, Fd& folder) {
 }
 
 // Returns why the authority in the folder does not serve `hosts`, or an empty text if it does.
-Outcome why_unusable(const CaOptions& options, tls::Authority::WallTime& end) {
+Outcome why_unusable(const CaOptions& options, WallTime& end) {
   const auto authority = tls::Authority::load(options.dir);
   if (!authority) return authority.fault().detail;
   for (const std::string& host : options.hosts) {
@@ -70,7 +71,7 @@ Outcome why_unusable(const CaOptions& options, tls::Authority::WallTime& end) {
 Outcome init(const CaOptions& options, std::ostream& out) {
   Fd folder;
   if (Outcome error = lock(options.dir, folder); !error.empty()) return error;
-  tls::Authority::WallTime end;
+  WallTime end;
   const std::string certificate = options.dir + "/ca.pem";
   if (!options.replace && exists(certificate)) {
     const Outcome why = why_unusable(options, end);

@@ -1,10 +1,11 @@
 #include "proxy/commands/demo/reply.h"
 
-#include <ctime>
+#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "base/ascii.h"
+#include "proxy/http/http_date.h"
 #include "proxy/http/reason_phrase.h"
 
 namespace carpool::proxy {
@@ -66,16 +67,6 @@ std::uint16_t status_of(FaultKind kind) {
   }
 }
 
-// An origin with a clock must send Date (RFC 9110 §6.6.1).
-std::string date() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[64];
-  const std::size_t size = std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc);
-  return {text, size};
-}
-
 void add_field(std::string& out, std::string_view name, std::string_view value) {
   out.append(name).append(": ").append(value).append("\r\n");
 }
@@ -126,7 +117,8 @@ void write_demo_head(std::string& out, const DemoReply& reply, const http::Reque
       .append(http::reason_phrase(reply.status))
       .append("\r\n");
   add_field(out, "Server", "carpool-demo");
-  add_field(out, "Date", date());
+  // An origin with a clock must send Date (RFC 9110 §6.6.1).
+  add_field(out, "Date", http::date_text(std::chrono::system_clock::now()));
   add_field(out, "Content-Type", reply.echo ? "application/octet-stream" : "text/plain; charset=utf-8");
   add_field(out, "Demo-Connection", std::to_string(visit.connection));
   add_field(out, "Demo-Request", std::to_string(visit.request));

@@ -73,9 +73,9 @@ void WebhookSession::on_request() {
 void WebhookSession::on_malformed(const Fault& fault) {
   WriteBatch out;
   const bool head = http_.request().head().has_method("HEAD");
-  const std::string date = http::date_text(std::chrono::system_clock::now());
+  const auto now = std::chrono::system_clock::now();
   http::write_error_reply(out.text(), fault,
-                          {.via_pseudonym = "carpool", .close = true, .head_request = head, .date = date});
+                          {.via_pseudonym = "carpool", .close = true, .head_request = head, .date = now});
   http_.send(out);
 }
 

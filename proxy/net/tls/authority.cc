@@ -53,7 +53,7 @@ Status read_chain(Authority::Impl& made, const std::string& path) {
 }
 
 // Returns the lifetime of a leaf that is created now.
-std::chrono::seconds life(Authority::WallTime authoritys_end) {
+std::chrono::seconds life(WallTime authoritys_end) {
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(authoritys_end - std::chrono::system_clock::now());
   return std::min<std::chrono::seconds>(Authority::kLeafLife, left);
 }
@@ -94,7 +94,7 @@ Result<std::unique_ptr<ServerContext>> Authority::mint(const std::string& host,
   return ServerContext::issued(settings, impl_->issuer);
 }
 
-Authority::WallTime Authority::expires() const {
+WallTime Authority::expires() const {
   return impl_->expires;
 }
 std::uint64_t Authority::fingerprint() const {

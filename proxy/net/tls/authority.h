@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 
 namespace carpool::proxy::tls {
@@ -17,7 +18,6 @@ class ServerContext;
 
 class Authority final {
  public:
-  using WallTime = std::chrono::system_clock::time_point;
   // The validity of a minted certificate, unless the authority expires earlier.
   static constexpr std::chrono::hours kLeafLife{24};
 

@@ -97,8 +97,7 @@ Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* i
       .sign(issuers_key);
 }
 
-std::chrono::system_clock::time_point end_of(const X509* certificate) {
-  using WallTime = std::chrono::system_clock::time_point;
+WallTime end_of(const X509* certificate) {
   constexpr auto kLast = std::chrono::floor<std::chrono::seconds>(WallTime::max());
   const auto second = second_of(X509_get0_notAfter(certificate));
   return second ? WallTime(std::min(*second, kLast)) : WallTime();

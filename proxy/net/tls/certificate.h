@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "proxy/net/tls/certificate_draft.h"
 #include "proxy/net/tls/openssl.h"
 
@@ -25,7 +26,7 @@ Certified make_authority(const std::vector<std::string>& hosts, std::chrono::sec
 Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* issuer, EVP_PKEY* issuers_key);
 
 // Returns the end of the validity, or the last time that the clock has.
-std::chrono::system_clock::time_point end_of(const X509* certificate);
+WallTime end_of(const X509* certificate);
 std::string pem_of(X509* certificate);
 std::string pem_of(EVP_PKEY* key);
 CertPtr certificate_of(const std::string& pem);

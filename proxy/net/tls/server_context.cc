@@ -22,7 +22,7 @@ struct ServerContext::Impl {
   std::string alpn;  // in wire format, preferred first
   ServerSettings settings;
   std::uint64_t fingerprint = 0;
-  std::chrono::system_clock::time_point expires;
+  WallTime expires;
 };
 
 namespace {
@@ -134,7 +134,7 @@ bool ServerContext::names(const std::string& host) const {
 std::uint64_t ServerContext::fingerprint() const {
   return impl_->fingerprint;
 }
-std::chrono::system_clock::time_point ServerContext::expires() const {
+WallTime ServerContext::expires() const {
   return impl_->expires;
 }
 

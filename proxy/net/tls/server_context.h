@@ -46,7 +46,7 @@ class ServerContext {
   // Returns true if the certificate is for this host, by its subjectAltName. Any thread.
   bool names(const std::string& host) const;
   // Returns the end of a certificate from an issuer.
-  std::chrono::system_clock::time_point expires() const;
+  WallTime expires() const;
   // Returns the hash of the contents of the files; 0 for a self-signed certificate.
   std::uint64_t fingerprint() const;
 

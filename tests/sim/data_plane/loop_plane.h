@@ -21,7 +21,6 @@
 #include "proxy/exchange/leak_log.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/exchange/router.h"
-#include "proxy/http/date_cache.h"
 #include "proxy/net/dns/resolver.h"
 #include "proxy/net/egress_policy.h"
 #include "proxy/telemetry/loop_stats.h"
@@ -59,8 +58,18 @@ class LoopPlane final : public proxy::ClientOwner,
         upstream_{loop, *this, streams_, stats_, all.origins, all.policy, *this, 100, "carpool-test", id == 0},
         dialer_(upstream_, resolver_),
         exchanges_(context_),
-        context_{loop,   streams_.buffers(), streams_, exchanges_,    router_, all.origins, dialer_, stats_,
-                 leaks_, overload_,          dates_,   "carpool-test"},
+        context_{loop,
+                 streams_.buffers(),
+                 streams_,
+                 exchanges_,
+                 router_,
+                 all.origins,
+                 dialer_,
+                 stats_,
+                 leaks_,
+                 overload_,
+                 []() noexcept { return WallTime(); },
+                 "carpool-test"},
         clients_(context_, *this),
         first_(all.listen, proxy::Listener::Parts{{&clients_}, &stats_, &overload_, &all.origins.directory()}),
         second_(all.listen, proxy::Listener::Parts{{&clients_}, &stats_, &overload_, &all.origins.directory()}),
@@ -206,7 +215,6 @@ class LoopPlane final : public proxy::ClientOwner,
   proxy::LeakLog leaks_;
   proxy::OverloadState overload_;
   proxy::ExchangePool exchanges_;
-  proxy::http::DateCache dates_{[]() noexcept { return std::chrono::system_clock::time_point(); }};
   proxy::ExchangeContext context_;
   proxy::ClientList clients_;
   proxy::Listener first_, second_;
