@@ -4,7 +4,8 @@ import socket
 import threading
 
 import h2.settings
-from harness.h2_client import PREFACE, H2Client
+from harness.h2_client import PING, PREFACE, H2Client, frame, headers, request
+from harness.h2_raw import ACK, RawClient
 from harness.origin import Gate, hello
 from harness.wait import until
 from harness.wire import Client
@@ -208,4 +209,36 @@ def test_draining_says_goaway_twice_and_finishes_what_runs(carpool, origin):
         gate.open()
         assert client.response(stream).status == 200
         client.until(lambda: client.closed)
+    assert c.wait() == 0
+
+
+class LateClient(RawClient):
+    """Keeps the acknowledgement of a PING back."""
+    ping = None
+
+    def note(self, kind, flags, stream, payload):
+        if kind == PING and not flags & ACK:
+            self.ping = payload
+        else:
+            super().note(kind, flags, stream, payload)
+
+
+def test_a_request_that_the_final_goaway_excludes_reaches_no_origin(carpool, origin):
+    """It crosses the GOAWAY, and its client would send it again elsewhere."""
+    gate = Gate()
+    o, c = origin(behind(gate)), carpool()
+    with LateClient(c.address) as client:
+        client.send(*[headers(stream, request(place(o).encode(), b"/%d" % stream)) for stream in (1, 3)])
+        gate.wait_for(2)
+        gate.let(1)
+        assert client.until(lambda: client.ended)  # its connection to the origin is idle
+        c.signal(signal.SIGTERM)
+        assert client.until(lambda: client.ping)
+        client.send(frame(PING, ACK, 0, client.ping) + headers(5, request(place(o).encode(), b"/late", b"POST")))
+        assert client.until(lambda: len(client.goaways) == 2) and client.goaways[1] == (3, 0)
+        gate.open()
+        assert client.over(1) and client.over(3)
+        client.until(lambda: False)
+        assert not client.heads[5] and not client.resets
+    assert sorted(seen.message.target for seen in o.seen) == ["/1", "/3"]
     assert c.wait() == 0

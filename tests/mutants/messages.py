@@ -229,7 +229,7 @@ SESSIONS = [
       "nghttp2_session_check_request_allowed(impl_->session) != 0", HTTP,
       "the library allows no request then"),
     m("a flood is no abuse", H2 + "session.cc", "self.abuse == H2Abuse::none ? H2Error::protocol_error : H2Error::enhance_your_calm", "H2Error::protocol_error", HTTP),
-    m("GOAWAY names a stream that did not come", H2 + "session.cc", "nghttp2_session_get_last_proc_stream_id(impl_->session)", "0x7FFFFFFF", HTTP),
+    m("GOAWAY names a stream that did not come", H2 + "session.cc", "nghttp2_session_get_last_proc_stream_id(self.session)", "0x7FFFFFFF", HTTP),
     m("a stream that is left waits for its rest", H2 + "session.cc", "self.stop_upload(stream);", ";", HTTP),
     m("a stream without a response is left open", H2 + "session.cc", "if (!stream.responded_) return self.submit_reset(stream, H2Error::internal_error);", "", HTTP),
 ]

@@ -1,5 +1,6 @@
 #include "proxy/http/h2/session.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -278,9 +279,10 @@ void H2Session::announce_shutdown() {
 }
 
 void H2Session::goaway(H2Error error) {
-  const StreamId last = nghttp2_session_get_last_proc_stream_id(impl_->session);
-  change().require(
-      nghttp2_submit_goaway(impl_->session, NGHTTP2_FLAG_NONE, last, static_cast<std::uint32_t>(error), nullptr, 0));
+  H2Impl& self = change();
+  self.last_taken = std::min(self.last_taken, nghttp2_session_get_last_proc_stream_id(self.session));
+  self.require(nghttp2_submit_goaway(self.session, NGHTTP2_FLAG_NONE, self.last_taken,
+                                     static_cast<std::uint32_t>(error), nullptr, 0));
 }
 
 void H2Session::terminate(H2Error error, H2Abuse abuse) {

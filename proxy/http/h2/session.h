@@ -89,7 +89,7 @@ class H2Session {
   // ---- connection ----
   void ping(std::uint64_t payload);
   void announce_shutdown();    // GOAWAY that rejects nothing yet
-  void goaway(H2Error error);  // accepts no new streams; open ones continue
+  void goaway(H2Error error);  // accepts no new streams from now on; open ones continue
   // Ends the session immediately because the peer is late or idle.
   void terminate(H2Error error, H2Abuse abuse);
   bool accepts_requests() const;  // clients: returns true if request() may be called

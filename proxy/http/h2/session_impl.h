@@ -3,6 +3,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,6 +61,7 @@ struct H2Impl {
 
   // ---- receiving (session_receive.cc) ----
   void begin_block(const nghttp2_frame& frame);
+  void leave_out(H2Stream& stream);
   void end_block(const nghttp2_frame& frame);
   void on_request_head(H2Stream& stream, bool end);
   void on_response_head(H2Stream& stream, bool end);
@@ -106,6 +108,7 @@ struct H2Impl {
   std::string split_head;  // servers: the first bytes of a frame header, until its last one arrives
   GoawayFilter goaways;
   std::size_t preface_left = kH2Preface.size();
+  StreamId last_taken = std::numeric_limits<StreamId>::max();  // servers: as the final GOAWAY names it
   H2HeadReader reader;
   nghttp2_session* session = nullptr;
   Instant now{};

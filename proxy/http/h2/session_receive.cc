@@ -91,6 +91,7 @@ void H2Impl::begin_block(const nghttp2_frame& frame) {
     guard.note_request();
     past.note_opened(stream->id_);
     recent = stream;
+    if (stream->id_ > last_taken) leave_out(*stream);
     reader.begin_request(request);
   } else if (stream != nullptr && role == H2Role::client && stream->incoming_.awaits_head()) {
     reader.begin_response(response);
@@ -98,6 +99,13 @@ void H2Impl::begin_block(const nghttp2_frame& frame) {
     reader.begin_trailers(trailers);
   }
   block = stream;
+}
+
+// Ignores a stream that a queued GOAWAY excludes, because its client sends the request again elsewhere. The library,
+// which ignores streams only from the moment at which it sends the frame, then closes this one.
+void H2Impl::leave_out(H2Stream& stream) {
+  stream.reset_ = true;
+  past.note_reset_by_us(stream.id_);
 }
 
 void H2Impl::end_block(const nghttp2_frame& frame) {

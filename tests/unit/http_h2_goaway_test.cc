@@ -1,0 +1,62 @@
+// Unit tests of the final GOAWAY of a server, and of streams that its client opens before it is sent.
+#include <gtest/gtest.h>
+
+#include "tests/unit/http_h2_pair.h"
+
+namespace carpool::proxy::http {
+namespace {
+
+// A client would send the excluded request again, so it must not be processed, whatever else of it follows.
+TEST(AStreamThatTheFinalGoawayExcludes, IsNotProcessedAlthoughItArrivesBeforeTheFrameIsSent) {
+  Pair pair;
+  StreamRecord& first = pair.ask();
+  pair.exchange_more();
+  StreamRecord& late = pair.ask(false);
+  pair.client.session.body(*late.stream, "body");
+  const std::string crossing = pair.client.pull();
+  pair.server.session.goaway(H2Error::no_error);
+  EXPECT_TRUE(pair.server.receive(crossing));
+  EXPECT_EQ(pair.server.streams.count(3), 0U);
+  pair.exchange_more();
+  EXPECT_EQ(pair.client.goaway.first, 1);
+  EXPECT_TRUE(late.closed);
+  EXPECT_EQ(late.reason, H2Error::refused_stream);
+  EXPECT_EQ(pair.server.session.streams(), 1U);
+  EXPECT_TRUE(pair.server.receive(headers(3, {{"x-late", "1"}}))) << "its trailers were on their way";
+  pair.server.session.respond(*pair.server.streams.at(1).stream, fields_of({{":status", "200"}}), true);
+  pair.exchange_more();
+  EXPECT_EQ(first.response.status, 200);
+  EXPECT_TRUE(pair.server.session.over());
+  EXPECT_EQ(pair.server.session.complaint(), "");
+}
+
+TEST(AStreamThatTheFinalGoawayExcludes, IsNotIncludedByAnotherOne) {
+  Pair pair;
+  pair.ask();
+  pair.exchange_more();
+  pair.ask();
+  const std::string crossing = pair.client.pull();
+  pair.server.session.goaway(H2Error::no_error);
+  pair.server.receive(crossing);
+  pair.server.session.goaway(H2Error::no_error);
+  pair.exchange_more();
+  EXPECT_EQ(pair.client.goaway.first, 1);
+}
+
+// The GOAWAY is sent between two parts of its head.
+TEST(AStreamThatTheFinalGoawayIncludes, IsProcessedAlthoughItsHeadIsIncomplete) {
+  Pair pair;
+  pair.ask();
+  const std::string head = pair.client.pull();
+  pair.server.receive(head.substr(0, head.size() - 1));
+  ASSERT_TRUE(pair.server.session.in_head());
+  pair.server.session.goaway(H2Error::no_error);
+  const std::string said = pair.server.pull();
+  pair.server.receive(head.substr(head.size() - 1));
+  pair.client.receive(said);
+  EXPECT_EQ(pair.client.goaway.first, 1);
+  EXPECT_EQ(pair.server.streams.count(1), 1U);
+}
+
+}  // namespace
+}  // namespace carpool::proxy::http
