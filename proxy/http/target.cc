@@ -77,6 +77,13 @@ const char* check_authority(std::string_view authority) {
   return rest.front() == ':' ? check_port(rest.substr(1)) : "the host contains an invalid character";
 }
 
+// Returns the port of an authority with its colon, or an empty text.
+std::string_view port_of(std::string_view authority) {
+  const std::size_t colon = authority.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == authority.size()) return {};
+  return authority.find(']', colon) == std::string_view::npos ? authority.substr(colon) : std::string_view();
+}
+
 Fault malformed_target(const char* what) {
   return {FaultKind::malformed_request, Side::client, what};
 }
@@ -117,10 +124,7 @@ Result<Target> authority(const RequestHead& head) {
   found.scheme = pool::Scheme::tcp;
   found.authority = found.path = head.target;
   if (const char* error = check_authority(head.target)) return malformed_target(error);
-  const std::size_t colon = head.target.rfind(':');
-  const bool port =
-      colon != std::string::npos && colon + 1 < head.target.size() && head.target.find(']', colon) == std::string::npos;
-  if (!port) return malformed_target("CONNECT without a port");
+  if (port_of(head.target).empty()) return malformed_target("CONNECT without a port");
   return found;
 }
 
@@ -144,6 +148,18 @@ bool same_authority(std::string_view a, std::string_view b, pool::Scheme scheme)
   const Result<pool::Origin> first = pool::canonical_origin(scheme, a);
   const Result<pool::Origin> second = pool::canonical_origin(scheme, b);
   return first && second && *first == *second;
+}
+
+// CONNECT has an :authority alone (RFC 9113 §8.5), which Host must not contradict (§8.3.1). One without a port names no
+// other place.
+Result<Target> connect_of_http2(const RequestHead& head) {
+  Result<Target> found = authority(head);
+  if (head.fields.count(FieldName::host) > 1) return malformed_target("CONNECT with more than one Host");
+  std::string host(head.fields.get(FieldName::host));
+  if (!found || host.empty()) return found;
+  if (port_of(host).empty()) host.append(port_of(head.target));
+  if (same_authority(head.target, host, found->scheme)) return found;
+  return Fault{FaultKind::misdirected, Side::client, ":authority contradicts Host"};
 }
 
 // Uses :scheme and :authority of HTTP/2 (RFC 9113 §8.3.1). "https" requests TLS to the origin, like an absolute form;
@@ -173,7 +189,7 @@ Result<Target> of_http2(const RequestHead& head) {
 }  // namespace
 
 Result<Target> parse_target(const RequestHead& head) {
-  if (head.version == Version::http2) return head.has_method("CONNECT") ? authority(head) : of_http2(head);
+  if (head.version == Version::http2) return head.has_method("CONNECT") ? connect_of_http2(head) : of_http2(head);
   const Result<std::string_view> host = host_of(head);
   if (!host) return host.fault();
   const std::string_view target = head.target;

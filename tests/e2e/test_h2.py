@@ -4,7 +4,7 @@ import socket
 import threading
 
 import h2.settings
-from harness.h2_client import PING, PREFACE, H2Client, frame, headers, request
+from harness.h2_client import PING, PREFACE, H2Client, block, frame, headers, request
 from harness.h2_raw import ACK, RawClient
 from harness.origin import Gate, hello
 from harness.wait import until
@@ -56,6 +56,17 @@ def test_an_authority_that_contradicts_host_is_misdirected(carpool, origin):
         assert response.status == 421
         assert client.get("/", authority=place(o), headers=[("host", place(o))]).status == 200
     assert len(o.seen) == 1
+
+
+def test_a_connect_whose_authority_contradicts_host_is_misdirected(carpool):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        target, c = b"127.0.0.1:%d" % server.getsockname()[1], carpool()
+        said = {b"other.test": 421, b"127.0.0.1:1": 421, target: 200, b"127.0.0.1": 200}
+        with RawClient(c.address) as client:
+            for stream, host in zip(range(1, 9, 2), said):
+                fields = [(b":method", b"CONNECT"), (b":authority", target), (b"host", host)]
+                client.send(headers(stream, block(fields), end=False))
+                assert client.until(lambda stream=stream: client.heads[stream]) and client.status(stream) == said[host], host
 
 
 def test_many_streams_of_one_client_are_answered_each_with_its_own(carpool, origin):

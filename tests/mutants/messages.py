@@ -113,7 +113,7 @@ HEADS = [
     m("a port may be any number", H + "target.cc", "value > 65535 ? \"the port is greater than 65535\" : nullptr", "nullptr", HTTP),
     m("a target has a fragment", H + "target.cc", "if (target.find('#') != std::string_view::npos) return malformed_target(\"the request target has a fragment\");", "", HTTP),
     m("an HTTP/2 target has a fragment", H + "target.cc", "if (head.target.find('#') != std::string::npos) return malformed_target(\"the request target has a fragment\");", "", HTTP),
-    m("CONNECT needs no port", H + "target.cc", "if (!port) return malformed_target(\"CONNECT without a port\");", "", HTTP),
+    m("CONNECT needs no port", H + "target.cc", "if (port_of(head.target).empty()) return malformed_target(\"CONNECT without a port\");", "", HTTP),
     m("any method may have the target *", H + "target.cc", "if (target == \"*\" && !head.has_method(\"OPTIONS\")) return malformed_target(\"only OPTIONS may have the target *\");", "", HTTP),
     m("an authority beside Host is not checked", H + "target.cc", "!host.empty() && found.authority == host", "!host.empty()", HTTP),
     m("an authority contradicts Host", H + "target.cc", "!host.empty() && !head.authority.empty() && !same_authority(head.authority, host, found.scheme)", "false", HTTP),

@@ -125,5 +125,26 @@ TEST(AnAuthorityThatContradictsHost, IsMisdirected) {
   EXPECT_EQ(kind(http2("http", "u@a.test")), FaultKind::malformed_request);
 }
 
+TEST(AnAuthorityThatContradictsHost, IsMisdirectedInAConnect) {
+  const auto kind = [](const char* authority, std::initializer_list<const char*> hosts) {
+    RequestHead head;
+    head.version = Version::http2;
+    head.method = "CONNECT";
+    head.target = head.authority = authority;
+    for (const char* host : hosts) head.fields.add("host", host);
+    const Result<Target> target = parse_target(head);
+    return target ? FaultKind::internal : target.fault().kind;
+  };
+  EXPECT_EQ(kind("a.test:443", {}), FaultKind::internal);
+  for (const char* same : {"a.test:443", "A.test.:443", "a.test", ""}) {
+    EXPECT_EQ(kind("a.test:443", {same}), FaultKind::internal) << same;
+  }
+  for (const char* other : {"b.test:443", "b.test", "a.test:80", "a.test:443/x", "[::1]"}) {
+    EXPECT_EQ(kind("a.test:443", {other}), FaultKind::misdirected) << other;
+  }
+  EXPECT_EQ(kind("[::1]:443", {"[0:0::1]"}), FaultKind::internal);
+  EXPECT_EQ(kind("a.test:443", {"a.test:443", "a.test:443"}), FaultKind::malformed_request);
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http
