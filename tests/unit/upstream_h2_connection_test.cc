@@ -260,13 +260,8 @@ TEST_F(ASession, PassesARequestOnThatItsOriginRefuses) {
 }
 
 // The origin lowers its limit while the second request is begun, and works on the first for longer.
-TEST_F(ASession, PassesARequestOnThatItMayNotSendWhenAGoawayComes) {
+TEST_F(ASession, PassesARequestOnThatItsOriginAllowsNoMore) {
   SessionBorrower other{world_, random_, 0};
-  const auto travel_both = [&] {
-    travel();
-    other.act(true);
-    travel();
-  };
   ask();
   travel();
   origin().act(world_.now, true);
@@ -275,14 +270,44 @@ TEST_F(ASession, PassesARequestOnThatItMayNotSendWhenAGoawayComes) {
   world_.on(0);
   other.begin(++asked_);
   ASSERT_EQ(other.state(), SessionBorrower::State::forwarding);
-  travel_both();
-  EXPECT_EQ(other.state(), SessionBorrower::State::forwarding);
-  origin().go_away(world_.now);
-  travel_both();
-  EXPECT_EQ(other.state(), SessionBorrower::State::borrowing) << "in another session";
+  travel();
+  EXPECT_EQ(other.state(), SessionBorrower::State::borrowing);
   for (int rounds = 0; rounds < 1000 && other.state() != SessionBorrower::State::idle; ++rounds) {
     go_on();
     other.act(true);
+  }
+  EXPECT_TRUE(answered());
+}
+
+TEST_F(ASession, PassesARequestOnThatWaitsForAPingWhenItsOriginAllowsNoStream) {
+  ask();
+  go_on();
+  ASSERT_TRUE(answered());
+  world_.now += kLongRest;
+  ask();
+  world_.turn(0, true);
+  origin().allow_streams(0, world_.now);
+  go_on();
+  EXPECT_TRUE(answered());
+  EXPECT_EQ(world_.destination->snapshot(world_.now).created, 2U);
+}
+
+// It is granted a stream of a session on another loop; the origin takes the stream back before it arrives there.
+TEST_F(ASessionOfAnotherLoop, PassesARequestOnThatArrivesWhenItsOriginAllowsNoMore) {
+  ask();
+  travel();
+  SessionBorrower far{world_, random_, 1};
+  world_.on(1);
+  far.begin(++asked_);
+  ASSERT_EQ(far.state(), SessionBorrower::State::forwarding);
+  origin().allow_streams(1, world_.now);
+  world_.land(world_.links.front(), SIZE_MAX);
+  travel_from_afar(far);
+  EXPECT_EQ(far.state(), SessionBorrower::State::borrowing);
+  for (int rounds = 0; rounds < 1000 && world_.planned.all[asked_].ends == 0; ++rounds) {
+    asker_.act(true);
+    for (Link& link : world_.links) link.origin.act(world_.now, true);
+    travel_from_afar(far);
   }
   EXPECT_TRUE(answered());
 }

@@ -170,10 +170,28 @@ void H2Connection::flush_to_handler() {
 void H2Connection::on_settings(const http::H2PeerSettings& settings) {
   exec::assume_on_loop();
   const std::uint32_t limit = std::min(origin_.pool.max_streams, settings.max_streams);
+  const bool lowered = settings.max_streams < std::exchange(origin_streams_, settings.max_streams);
   settings_received_ = true;
-  if (limit == streams_ || retired_) return;
-  streams_ = limit;
-  if (in_pool_) origin_.destination->set_streams(index_, generation_, limit, host_.loop().now());
+  if (limit != streams_ && !retired_) {
+    streams_ = limit;
+    if (in_pool_) origin_.destination->set_streams(index_, generation_, limit, host_.loop().now());
+  }
+  if (lowered) pass_excess_on();
+}
+
+// The library keeps requests that exceed the limit until other streams end. Another session may serve them now.
+void H2Connection::pass_excess_on() {
+  std::uint32_t sent = 0;
+  for (const H2UpstreamStream& upstream_stream : open_) sent += upstream_stream.head_sent() ? 1 : 0;
+  std::uint32_t room = origin_streams_ - std::min(origin_streams_, sent);
+  for (H2UpstreamStream& upstream_stream : open_) {
+    if (upstream_stream.head_sent()) continue;
+    if (room != 0) {
+      --room;
+    } else {
+      upstream_stream.give_up_unsent("the origin allows no more streams (SETTINGS)");
+    }
+  }
 }
 
 void H2Connection::note_reset(http::H2Error error) {
@@ -190,15 +208,16 @@ void H2Connection::on_goaway(http::StreamId last, http::H2Error error) {
   goaway_last_ = last;
   if (error != http::H2Error::no_error) goaway_error_ = error;
   retire(pool::CloseCause::goaway);
-  // The library keeps a request that exceeds the origin's limit of streams until another stream ends.
-  for (H2UpstreamStream& upstream_stream : open_) upstream_stream.give_up_unsent();
+  // A request may wait for the acknowledgement of a PING, or for the socket.
+  for (H2UpstreamStream& upstream_stream : open_)
+    upstream_stream.give_up_unsent("the HTTP/2 session ended before the request was sent");
 }
 
 // ---- sending ----
 
 http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
                                    bool head_request) {
-  if (!works() || certificates_replaced()) return nullptr;
+  if (!works() || certificates_replaced() || open_count_ >= origin_streams_) return nullptr;
   // The pool lends a session regardless of its idle time, also to a request that must not be repeated.
   const Duration trusted = std::min(kPingAfter, origin_.destination->trust());
   const bool silent = open_.empty() && host_.loop().now() - last_read_ >= trusted;
@@ -211,6 +230,7 @@ http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http
   Result<http::H2Stream*> stream = session_.request(fields, upstream_stream, end, head_request);
   if (!stream) return nullptr;
   open_.push_back(upstream_stream);
+  ++open_count_;
   arm_timer();
   schedule_flush();
   return *stream;

@@ -45,9 +45,11 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   // ---- for the upstream streams of this loop ----
   bool takes_requests() const LOOP_ONLY { return works() && !certificates_replaced() && session_.accepts_requests(); }
   // Opens a stream and registers the upstream stream, which is notified when the connection ends. Returns nullptr if
-  // the session accepts no more requests or its certificates were replaced; the upstream stream is then notified later.
+  // the session accepts no more requests, the origin no more streams, or the certificates were replaced; the upstream
+  // stream is then notified later.
   http::H2Stream* open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
                        bool head_request) LOOP_ONLY;
+  void stream_left() LOOP_ONLY { --open_count_; }  // an upstream stream has no stream any more
   http::H2Session& session() LOOP_ONLY { return session_; }
   void schedule_flush() LOOP_ONLY;  // call when there is something to send or to report
   // Marks the stream whose handler collects output. flush_to_handler() ends the delivery after the whole read was
@@ -78,6 +80,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   void flush() LOOP_ONLY;
   void send_pulled() LOOP_ONLY;
   void on_write_failed() LOOP_ONLY;
+  void pass_excess_on() LOOP_ONLY;
   void fail_if_over() LOOP_ONLY;
   std::string end_reason(std::string_view otherwise) const LOOP_ONLY;
   void fail(pool::CloseCause cause, const Fault& fault) LOOP_ONLY;
@@ -107,6 +110,8 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   exec::Timer timer_;
   std::uint32_t index_ = 0, generation_ = 0;
   std::uint32_t streams_;
+  std::uint32_t origin_streams_ = UINT32_MAX;  // the limit of the origin alone
+  std::uint32_t open_count_ = 0;               // of open_
   std::optional<http::StreamId> goaway_last_;
   http::H2Error goaway_error_ = http::H2Error::no_error;  // that a GOAWAY named
   std::string failure_reason_;                            // reason of the failure

@@ -54,6 +54,7 @@ void H2UpstreamStream::send_fields(const http::H2Fields& fields, bool end, bool 
   refused.fault.detail = "the HTTP/2 session accepts no more requests";
   refused.connection_ended = true;
   refused.any_byte_sent = false;
+  refused.unprocessed = RetryReason::not_sent;
   fail(std::move(refused));
 }
 
@@ -189,10 +190,10 @@ void H2UpstreamStream::connection_ended(const Fault& fault) {
   fail(std::move(failure));
 }
 
-void H2UpstreamStream::give_up_unsent() {
+void H2UpstreamStream::give_up_unsent(std::string_view why) {
   if (stream_->head_sent()) return;
   StreamFailure failure;
-  failure.fault.detail = "the HTTP/2 session ended before the request was sent";
+  failure.fault.detail = why;
   failure.any_byte_sent = false;
   failure.unprocessed = connection_->excluded_by_goaway(stream_->id()) ? RetryReason::goaway : RetryReason::not_sent;
   failure.ask_h1 = connection_->requires_h1();
@@ -200,17 +201,21 @@ void H2UpstreamStream::give_up_unsent() {
   fail(std::move(failure));
 }
 
+void H2UpstreamStream::forget_stream() {
+  if (std::exchange(stream_, nullptr) != nullptr) connection_->stream_left();
+}
+
 void H2UpstreamStream::fail(StreamFailure failure) {
-  stream_ = nullptr;
+  forget_stream();
   failure_ = std::move(failure);
   connection_->schedule_failure_report(*this);
 }
 
 void H2UpstreamStream::leave() {
+  forget_stream();
   ListHook<H2OpenTag>::unlink();
   connection_->end_delivery(*this);
   connection_ = nullptr;
-  stream_ = nullptr;
   failure_.reset();
 }
 
