@@ -195,6 +195,7 @@ class WireTransport final : public proxy::net::Transport {
     return result(taken == 0 ? proxy::net::Io::would_block : proxy::net::Io::ok, taken);
   }
   void shut_write() override {}
+  std::size_t unacknowledged() const override { return wire_.up.flying.size(); }
   bool no_data_pending() override { return wire_.here.empty(); }
   bool ended_in_order() override { return wire_.ended; }
 

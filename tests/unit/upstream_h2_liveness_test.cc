@@ -289,6 +289,56 @@ TEST_F(ASilentSession, SendsNoPingBehindUnsentBytes) {
   answer_newest();
 }
 
+class ASlowUpload : public ASilentSession {
+ protected:
+  // Sends a request body that fills the wire.
+  void begin() {
+    proxy::http::H2Options options;
+    options.stream_window = options.window = 1'000'000;
+    establish(options);
+    wire().room = 50'000;
+    near_.ask("POST", Framing::chunked);
+    near_.say(300'000);
+    turn(0);
+  }
+};
+
+TEST_F(ASlowUpload, EndsNoSessionWhileItsOriginTakesWhatPrecedesThePing) {
+  begin();
+  std::size_t received = 0;
+  while (received < 300'000) {
+    rest(seconds(2));
+    origin_->receive(wire().deliver_up(10'000), world_.now);
+    answer();
+    turn(0);
+    received = origin_->newest().received;
+    ASSERT_EQ(near_.failures, 0U) << "after " << received << " bytes";
+  }
+  EXPECT_EQ(pings(), 2U);
+}
+
+TEST_F(ASlowUpload, EndsWithItsSessionWhenItsOriginTakesNothing) {
+  begin();
+  rest(seconds(5));
+  rest(seconds(3) - milliseconds(1));
+  EXPECT_EQ(near_.failures, 0U);
+  rest(milliseconds(1));
+  EXPECT_EQ(near_.failures, 1U);
+  EXPECT_EQ(closed_for(pool::CloseCause::unhealthy), 1U);
+}
+
+// A moment before, the origin's system had acknowledged all that precedes the PING.
+TEST_F(ASlowUpload, EndsWithItsSessionWhenNothingPrecedesThePingAnyMore) {
+  begin();
+  rest(seconds(5));
+  origin_->receive(wire().deliver_up(SIZE_MAX), world_.now);
+  turn(0);
+  rest(seconds(3));
+  EXPECT_EQ(near_.failures, 0U) << "some of it was on its way";
+  rest(seconds(3));
+  EXPECT_EQ(near_.failures, 1U);
+}
+
 // ---- what a turn sends ----
 
 class ABusySession : public ASilentSession {};

@@ -326,6 +326,19 @@ bool H2Connection::may_ping() const {
   return host_.loop().now() - last_ping_ >= kPingIntervals[std::min(std::size_t{pings_}, kPingIntervals.size() - 1)];
 }
 
+// Returns how many bytes of the output the origin's system has acknowledged.
+std::int64_t H2Connection::delivered() {
+  return static_cast<std::int64_t>(write_queue_.bytes_written()) -
+         static_cast<std::int64_t>(transport().unacknowledged());
+}
+
+// Returns true if output that precedes the PING, such as a request body, was acknowledged since the last call: the
+// origin or the network takes it slowly.
+bool H2Connection::ping_is_on_its_way() {
+  const std::int64_t before = std::exchange(delivered_, delivered());
+  return before < ping_begins_ && before != delivered_;
+}
+
 // Sends a PING, or joins the one in progress. With `hold`, requests that are not sent yet wait for its acknowledgement.
 void H2Connection::send_liveness_ping(bool hold) {
   if (ping_sent_at_ != Instant{}) {
@@ -334,6 +347,8 @@ void H2Connection::send_liveness_ping(bool hold) {
   }
   ping_sent_at_ = last_ping_ = host_.loop().now();
   ++pings_;
+  ping_begins_ = static_cast<std::int64_t>(write_queue_.bytes_written() + write_queue_.size());
+  delivered_ = delivered();
   session_.ping(static_cast<std::uint64_t>(ping_sent_at_.time_since_epoch().count()));
   send_pulled();
   awaiting_ping_ack_ = hold;
@@ -350,6 +365,10 @@ void H2Connection::on_timer() {
   if (dead_) return;
   const Instant now = host_.loop().now();
   if (ping_sent_at_ != Instant{} && now >= ping_sent_at_ + ping_timeout()) {
+    if (ping_is_on_its_way()) {
+      ping_sent_at_ = now;
+      return arm_timer();
+    }
     fail(pool::CloseCause::unhealthy,
          {FaultKind::connection_terminated, Side::upstream, "the origin does not answer PING"});
     return;

@@ -88,6 +88,8 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   void report_failures() LOOP_ONLY;
   Duration ping_timeout() const;
   bool may_ping() const LOOP_ONLY;
+  std::int64_t delivered() LOOP_ONLY;
+  bool ping_is_on_its_way() LOOP_ONLY;
   void send_liveness_ping(bool hold) LOOP_ONLY;
   void on_timer();
   void arm_timer() LOOP_ONLY;
@@ -118,7 +120,9 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   Instant last_read_;
   Instant ping_sent_at_{};  // when the unacknowledged PING was sent
   Instant last_ping_{};
-  std::uint32_t pings_ = 0;  // sent since the last frame of a response
+  std::int64_t ping_begins_ = 0;  // bytes of output before the PING
+  std::int64_t delivered_ = 0;    // as of the last time that the PING was looked for
+  std::uint32_t pings_ = 0;       // sent since the last frame of a response
   std::uint8_t large_ = 0;
   bool awaiting_ping_ack_ = false;  // only the PING is sent until a byte is received
   bool suspect_ = false;  // a stream was abandoned while nothing was received; the next request waits for input
