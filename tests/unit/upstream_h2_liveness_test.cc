@@ -388,6 +388,20 @@ TEST_F(ABusySession, FailsItsRequestsAtOnceWhenItsOriginViolatesTheProtocol) {
   EXPECT_EQ(origin_->count(Origin::kGoaway), 1U);
 }
 
+// RFC 9113 §5.1.1: the identifiers of a session are used up at 2^31 - 1.
+TEST_F(ABusySession, RetiresWithTheLastStreamIdentifier) {
+  establish();
+  world_.links.front().connection->session().skip_streams(0x7FFFFFFF);
+  near_.ask("GET");
+  travel();
+  EXPECT_EQ(origin_->newest().id, 0x7FFFFFFF);
+  EXPECT_EQ(closed_for(pool::CloseCause::max_usage), 0U) << "its last request runs";
+  origin_->respond("200", true);
+  travel();
+  EXPECT_EQ(near_.ends, 1U);
+  EXPECT_EQ(closed_for(pool::CloseCause::max_usage), 1U);
+}
+
 // ---- a write fails ----
 
 // The response is in the socket, and its event has not arrived, when unsent bytes cannot be written.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -293,6 +294,13 @@ void H2Session::terminate(H2Error error, H2Abuse abuse) {
 
 bool H2Session::accepts_requests() const {
   return !impl_->failed && !impl_->terminating && nghttp2_session_check_request_allowed(impl_->session) != 0;
+}
+
+bool H2Session::out_of_streams() const {
+  return nghttp2_session_get_next_stream_id(impl_->session) > std::numeric_limits<StreamId>::max();
+}
+void H2Session::skip_streams(StreamId next) {
+  CARPOOL_ASSERT(nghttp2_session_set_next_stream_id(impl_->session, next) == 0);
 }
 
 bool H2Session::in_head() const {

@@ -93,6 +93,9 @@ class H2Session {
   // Ends the session immediately because the peer is late or idle.
   void terminate(H2Error error, H2Abuse abuse);
   bool accepts_requests() const;  // clients: returns true if request() may be called
+  // Clients: returns true if every stream identifier was used (RFC 9113 §5.1.1).
+  bool out_of_streams() const;
+  void skip_streams(StreamId next);  // clients: the next stream has this identifier; for tests of the last one
 
   bool in_head() const;                            // a header block is incomplete
   bool window_open(const H2Stream& stream) const;  // the peer's window of this stream admits bytes

@@ -88,6 +88,8 @@ void H2Connection::schedule_flush() {
 void H2Connection::run() {
   if (transport().maybe_readable()) read_some();
   flush();
+  // Not within open(): this may serve waiters, and a head is being encoded there.
+  if (session_.out_of_streams()) retire(pool::CloseCause::max_usage);
   report_failures();
 }
 
