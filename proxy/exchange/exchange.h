@@ -188,6 +188,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   RetryDecision decide_retry(AttemptResult result) LOOP_ONLY;
   void note_failed_attempt(const StreamFailure& failure, RetryOutcome outcome) LOOP_ONLY;
   void note_unrepeated(RetryOutcome outcome, AttemptResult result, Fault& fault) LOOP_ONLY;
+  AttemptState cannot_be_sent(const Fault& fault) LOOP_ONLY;
   bool retry_misdirected() LOOP_ONLY;
   std::optional<AttemptState> retry_status() LOOP_ONLY;
   AttemptState drop_response(RetryReason reason) LOOP_ONLY;

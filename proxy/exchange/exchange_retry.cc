@@ -41,6 +41,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
     if (!continue_with_hedge()) borrow_for_hedge();
     return AttemptState::over;
   }
+  if (failure.fault.side == Side::client) return cannot_be_sent(failure.fault);
   const bool reused = attempt_->lease.reused();
   const AttemptResult result =
       failure.attempt_result(reused, info_.origin->protocols.h1, info_.origin->retry_on.reset());
@@ -58,6 +59,14 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   }
   info_.origin->destination->note_failure(failure.fault);
   reply(failure.fault);
+  return AttemptState::over;
+}
+
+// The origin does not accept the request itself, so no other attempt follows, and neither the connection nor the origin
+// has failed.
+AttemptState Exchange::cannot_be_sent(const Fault& fault) {
+  abandon_attempt(pool::CloseCause::error);
+  reply(fault);
   return AttemptState::over;
 }
 

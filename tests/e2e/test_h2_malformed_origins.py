@@ -360,7 +360,7 @@ def test_a_body_where_none_may_be_reaches_no_client(odd, method, said):
 
 def test_settings_that_change_between_requests_are_kept(odd):
     changes = [setting(TABLE_SIZE, 0), setting(MAX_FRAME, 20000), setting(TABLE_SIZE, 65536), setting(INITIAL_WINDOW, 0),
-               setting(INITIAL_WINDOW, 65535), setting(6, 100), setting(TABLE_SIZE, 1) + setting(TABLE_SIZE, 4096)]
+               setting(INITIAL_WINDOW, 65535), setting(6, 1000), setting(TABLE_SIZE, 1) + setting(TABLE_SIZE, 4096)]
 
     def change(peer, stream, path):
         return frame(SETTINGS, 0, 0, changes[int(path[1:])]) + reply(stream, dict(peer.heads[stream][0])["x-same"].encode())

@@ -1,7 +1,9 @@
 """Heads of more than 64 KiB, up to carpool's limit, reach peers of both protocols; none leaves its receiver waiting."""
 import pytest
 from harness.h2_client import block, frame, headers, request
+from harness.h2_origin import H2Origin
 from harness.h2_raw import RawClient, RawOrigin
+from harness.origin import Gate
 
 CONTINUATION = 9
 MORE = 16_000  # bytes of a header block in one frame
@@ -71,3 +73,28 @@ def test_the_largest_head_of_a_request_reaches_an_http2_origin(carpool, count, s
         assert client.get(o.url + "/", *fields).status == 200
     assert of(o.asked[0][2].items()) == fields
     o.stop()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_head_beyond_the_limit_of_its_http2_origin_harms_no_other_request(carpool, workers):
+    """The library of the origin announces 64 KiB, and ends the connection because of a larger head."""
+    gate = Gate()
+
+    def held(stream):
+        gate.enter()
+        stream.reply(body=stream.pseudo[":path"].encode())
+    o = H2Origin(held)
+    c = carpool(workers=workers, upstream={"protocols": ["h2"]}, pool={"size": 1}, listen={"max_header_bytes": "256KiB"})
+    with c.client() as waits:
+        waits.ask("GET", o.url + "/waits")
+        gate.wait_for(1)
+        for _ in range(2):
+            with c.client() as asks:
+                told = asks.request("POST", o.url + "/large", headers=[("X-Large", "x" * 70_000)], body=b"body")
+                assert told.status == 431 and "SETTINGS_MAX_HEADER_LIST_SIZE" in told.get("proxy-status")
+        gate.open()
+        assert waits.response().body == b"/waits"
+        assert waits.get(o.url + "/fits", ("X-Large", "x" * 60_000)).status == 200
+    o.stop()
+    assert o.opened == 1 and [s.pseudo[":path"] for s in o.seen] == ["/waits", "/fits"]
+    assert c.metric("carpool_pool_failures_total") == 0

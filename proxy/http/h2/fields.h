@@ -46,7 +46,8 @@ class H2Fields {
   void own();                             // copies the texts that it refers to
   void copy_from(const H2Fields& other);  // owns its texts, whatever `other` does
   std::size_t size() const { return spans_.size(); }
-  std::size_t bytes() const { return bytes_ + 64 * spans_.size(); }  // of a copy of them
+  std::size_t bytes() const { return bytes_ + 64 * spans_.size(); }      // of a copy of them
+  std::size_t list_size() const { return bytes_ + 32 * spans_.size(); }  // as SETTINGS_MAX_HEADER_LIST_SIZE counts
   Field operator[](std::size_t i) const {
     const Span& span = spans_[i];
     const char* const copied = text_.data() + span.at;

@@ -232,7 +232,7 @@ void H2Impl::on_reset_frame(StreamId id) {
 H2PeerSettings H2Impl::peer() const {
   const auto value = [this](nghttp2_settings_id id) { return nghttp2_session_get_remote_settings(session, id); };
   return {value(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS), value(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE),
-          value(NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) != 0};
+          value(NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) != 0, value(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE)};
 }
 
 void H2Impl::note_queue() {

@@ -74,6 +74,7 @@ struct H2PeerSettings {
   std::uint32_t max_streams = 0;
   std::uint32_t stream_window = 65535;
   bool extended_connect = false;
+  std::uint32_t header_list = UINT32_MAX;  // limit of a head, as H2Fields::list_size() counts it
 };
 
 // The client's connection preface, first line of RFC 9113 §3.4.

@@ -174,6 +174,7 @@ void H2Connection::on_settings(const http::H2PeerSettings& settings) {
   const std::uint32_t limit = std::min(origin_.pool.max_streams, settings.max_streams);
   const bool lowered = settings.max_streams < std::exchange(origin_streams_, settings.max_streams);
   settings_received_ = true;
+  max_header_list_ = settings.header_list;
   if (limit != streams_ && !retired_) {
     streams_ = limit;
     if (in_pool_) origin_.destination->set_streams(index_, generation_, limit, host_.loop().now());

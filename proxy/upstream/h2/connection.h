@@ -51,6 +51,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
                        bool head_request) LOOP_ONLY;
   void stream_left() LOOP_ONLY { --open_count_; }  // an upstream stream has no stream any more
   http::H2Session& session() LOOP_ONLY { return session_; }
+  std::uint32_t max_header_list() const LOOP_ONLY { return max_header_list_; }  // limit of a request's head
   void schedule_flush() LOOP_ONLY;  // call when there is something to send or to report
   // Marks the stream whose handler collects output. flush_to_handler() ends the delivery after the whole read was
   // processed.
@@ -113,7 +114,8 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   std::uint32_t index_ = 0, generation_ = 0;
   std::uint32_t streams_;
   std::uint32_t origin_streams_ = UINT32_MAX;  // the limit of the origin alone
-  std::uint32_t open_count_ = 0;               // of open_
+  std::uint32_t max_header_list_ = UINT32_MAX;
+  std::uint32_t open_count_ = 0;  // of open_
   std::optional<http::StreamId> goaway_last_;
   http::H2Error goaway_error_ = http::H2Error::no_error;  // that a GOAWAY named
   std::string failure_reason_;                            // reason of the failure

@@ -18,6 +18,16 @@ constexpr std::uint32_t kWideWindow = 256 * 1024;
 // Window for a client with little buffered data. A larger response stalls for one round trip after its first bytes,
 // except where recent responses were large.
 constexpr std::uint32_t kUsualWindow = 32 * 1024;
+
+// The failure of a request whose head exceeds the origin's limit. Origins that enforce it may end the session, with the
+// requests of all other clients.
+StreamFailure too_large() {
+  StreamFailure failure;
+  failure.fault = {FaultKind::head_too_large, Side::client,
+                   "the request head exceeds the origin's limit (SETTINGS_MAX_HEADER_LIST_SIZE)"};
+  failure.any_byte_sent = false;
+  return failure;
+}
 }  // namespace
 
 void H2UpstreamStream::begin(H2Connection& connection) {
@@ -43,6 +53,7 @@ void H2UpstreamStream::send_head(const http::RequestHead& head, const http::Forw
 void H2UpstreamStream::send_fields(const http::H2Fields& fields, bool end, bool head_request) {
   head_request_ = head_request;
   ended_ = end;
+  if (fields.list_size() > connection_->max_header_list()) return fail(too_large());
   stream_ = connection_->open(*this, fields, end, head_request);
   began_ = host_.loop().now();
   if (stream_ != nullptr) {
