@@ -12,6 +12,7 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/connection_events.h"
 #include "proxy/upstream/h2/connection.h"
+#include "proxy/upstream/limit_sessions.h"
 #include "proxy/upstream/loop_buffers.h"
 #include "proxy/upstream/retire_outdated.h"
 
@@ -140,6 +141,7 @@ void Worker::on_reload(const config::Dns& dns, const config::Otlp& otlp, const s
   resolver_.set_ttls(dns.min_ttl, dns.max_ttl, dns.stale_for, dns.negative_ttl);
   clients_.drain_those_of(closed);
   clients_.drain_replaced_interceptions();
+  for (const OriginRuntime* origin : origins_.all()) limit_sessions(*origin, loop_->id(), loop_->now());
 }
 
 void Worker::retire_outdated_of(const std::vector<const TlsIdentity*>& renewed) {

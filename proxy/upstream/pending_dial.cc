@@ -279,6 +279,9 @@ void PendingDial::assign_slot() {
   }
   timeout_.disarm();
   context_.loop.unwatch(session_->transport().fd(), key_);
+  if (const OriginRuntime* current = context_.origins.of(destination_)) {  // a reload may have changed it
+    session_->limit_streams(current->pool.max_streams);
+  }
   session_->assign_slot(reservation_.index(), reservation_.generation());
   finish(std::move(session_));
 }

@@ -48,7 +48,8 @@ H2Connection::H2Connection(H2LoopContext& host, OriginRuntime& context, std::uin
       origin_(context),
       session_(http::H2Role::client, session_options(), *this),
       timer_(exec::Timer::bind<&H2Connection::on_timer>(host.loop(), *this)),
-      streams_(context.pool.max_streams),
+      max_streams_(context.pool.max_streams),
+      streams_(max_streams_),
       last_read_(now) {
   const unsigned limit = kUserTimeoutMs;
   ::setsockopt(transport().fd(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);  // fails on Unix sockets
@@ -171,22 +172,30 @@ void H2Connection::flush_to_handler() {
 
 void H2Connection::on_settings(const http::H2PeerSettings& settings) {
   exec::assume_on_loop();
-  const std::uint32_t limit = std::min(origin_.pool.max_streams, settings.max_streams);
-  const bool lowered = settings.max_streams < std::exchange(origin_streams_, settings.max_streams);
+  const bool lowered = settings.max_streams < std::exchange(peer_streams_, settings.max_streams);
   settings_received_ = true;
   max_header_list_ = settings.header_list;
-  if (limit != streams_ && !retired_) {
-    streams_ = limit;
-    if (in_pool_) origin_.destination->set_streams(index_, generation_, limit, host_.loop().now());
-  }
+  update_streams();
   if (lowered) pass_excess_on();
+}
+
+void H2Connection::limit_streams(std::uint32_t most) {
+  max_streams_ = most;
+  update_streams();
+}
+
+void H2Connection::update_streams() {
+  const std::uint32_t limit = std::min(max_streams_, peer_streams_);
+  if (limit == streams_ || retired_) return;
+  streams_ = limit;
+  if (in_pool_) origin_.destination->set_streams(index_, generation_, limit, host_.loop().now());
 }
 
 // The library keeps requests that exceed the limit until other streams end. Another session may serve them now.
 void H2Connection::pass_excess_on() {
   std::uint32_t sent = 0;
   for (const H2UpstreamStream& upstream_stream : open_) sent += upstream_stream.head_sent() ? 1 : 0;
-  std::uint32_t room = origin_streams_ - std::min(origin_streams_, sent);
+  std::uint32_t room = peer_streams_ - std::min(peer_streams_, sent);
   for (H2UpstreamStream& upstream_stream : open_) {
     if (upstream_stream.head_sent()) continue;
     if (room != 0) {
@@ -220,7 +229,7 @@ void H2Connection::on_goaway(http::StreamId last, http::H2Error error) {
 
 http::H2Stream* H2Connection::open(H2UpstreamStream& upstream_stream, const http::H2Fields& fields, bool end,
                                    bool head_request) {
-  if (!works() || certificates_replaced() || open_count_ >= origin_streams_) return nullptr;
+  if (!works() || certificates_replaced() || open_count_ >= peer_streams_) return nullptr;
   // The pool lends a session regardless of its idle time, also to a request that must not be repeated.
   const Duration trusted = std::min(kPingAfter, origin_.destination->trust());
   const bool silent = open_.empty() && host_.loop().now() - last_read_ >= trusted;

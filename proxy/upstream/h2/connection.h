@@ -35,6 +35,8 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   bool declined() const LOOP_ONLY { return goaway_last_ && goaway_error_ == http::H2Error::no_error && open_.empty(); }
   // Sets its entry in the pool, right before Destination::dialed().
   void assign_slot(std::uint32_t index, std::uint32_t generation) LOOP_ONLY;
+  // Applies `most`, the max_streams of the settings in force.
+  void limit_streams(std::uint32_t most) LOOP_ONLY;
   void on_ready(exec::Ready ready) LOOP_ONLY;
 
   // ---- pool::PooledConnection ----
@@ -73,6 +75,7 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   bool requires_h1() const LOOP_ONLY { return goaway_error_ == http::H2Error::http_1_1_required; }
 
  private:
+  void update_streams() LOOP_ONLY;
   bool works() const LOOP_ONLY { return !dead_ && !write_failed_; }
   void run() override LOOP_ONLY;  // exec::Deferred
   void read_some() LOOP_ONLY;
@@ -112,8 +115,8 @@ class H2Connection final : public Connection, private http::H2Sink, private exec
   std::uint32_t delivering_count_ = 0;
   exec::Timer timer_;
   std::uint32_t index_ = 0, generation_ = 0;
-  std::uint32_t streams_;
-  std::uint32_t origin_streams_ = UINT32_MAX;  // the limit of the origin alone
+  std::uint32_t max_streams_, peer_streams_ = UINT32_MAX;  // limits of the settings and of the origin
+  std::uint32_t streams_;                                  // the smaller one
   std::uint32_t max_header_list_ = UINT32_MAX;
   std::uint32_t open_count_ = 0;  // of open_
   std::optional<http::StreamId> goaway_last_;
