@@ -132,7 +132,7 @@ class Endpoint {
 // The state of all addresses, written by their owner, one thread at a time, and read by each borrow.
 class Endpoints {
  public:
-  static constexpr std::size_t kMaxReachable = 64;
+  static constexpr std::size_t kMaxReachable = 256;
   // Two different addresses. `other` is null if only one has a connection; both are, if none has.
   struct Pair {
     Endpoint* one = nullptr;

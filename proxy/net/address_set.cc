@@ -8,6 +8,15 @@
 
 namespace carpool::proxy::net {
 
+namespace {
+// The order of the places; equal for addresses that differ only in their interface.
+bool goes_before(const Address& a, const Address& b) {
+  if (a.family() != b.family()) return a.family() < b.family();
+  const int compared = a.bytes().compare(b.bytes());
+  return compared != 0 ? compared < 0 : a.port() < b.port();
+}
+}  // namespace
+
 // The seed differs between processes that start together, so that they do not dial the same addresses.
 AddressSet::AddressSet(pool::Endpoints* endpoints)
     : pool_(endpoints),
@@ -16,16 +25,23 @@ AddressSet::AddressSet(pool::Endpoints* endpoints)
               1) {}
 
 AddressSet::Place* AddressSet::find(const Address& address) {
-  const auto found =
-      std::find_if(places_.begin(), places_.end(), [&](const Place& place) { return place.address == address; });
-  return found == places_.end() ? nullptr : &*found;
+  for (auto next = first_not_before(address); next != places_.end(); ++next) {
+    if (next->address == address) return &*next;
+    if (goes_before(address, next->address)) break;
+  }
+  return nullptr;
+}
+
+std::vector<AddressSet::Place>::iterator AddressSet::first_not_before(const Address& address) {
+  return std::lower_bound(places_.begin(), places_.end(), address,
+                          [](const Place& place, const Address& sought) { return goes_before(place.address, sought); });
 }
 
 AddressSet::Place& AddressSet::at(const Address& address) {
   if (Place* known = find(address)) return *known;
   if (places_.size() >= kMax) drop_unneeded();
   if (spare_.empty()) spare_.push_back(endpoints_.emplace_back(std::make_unique<pool::Endpoint>()).get());
-  Place& place = places_.emplace_back(Place{address});
+  Place& place = *places_.insert(first_not_before(address), Place{address});
   place.endpoint = spare_.back();
   spare_.pop_back();
   place.endpoint->reset();
@@ -116,8 +132,10 @@ bool AddressSet::learn(const std::vector<Address>& addresses, Instant now) {
   const Held lock(mutex_);
   bool other = false;
   const bool first = places_.empty();
+  for (const Address& address : addresses) {
+    if (Place* known = find(address)) known->named_at = now;
+  }
   for (Place& place : places_) {
-    if (std::find(addresses.begin(), addresses.end(), place.address) != addresses.end()) place.named_at = now;
     const bool named = now - place.named_at < rules_.gone_after;
     other |= named != place.named;
     if (named && !place.named) place.endpoint->begin(now);

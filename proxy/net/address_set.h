@@ -127,6 +127,7 @@ class AddressSet {
   };
   Place& at(const Address& address) REQUIRES(mutex_);
   Place* find(const Address& address) REQUIRES(mutex_);
+  std::vector<Place>::iterator first_not_before(const Address& address) REQUIRES(mutex_);
   bool too_many(const Place& place) const REQUIRES(mutex_);
   void drop_unneeded() REQUIRES(mutex_);
   void clear_failures(const Address& address);

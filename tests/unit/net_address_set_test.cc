@@ -1,7 +1,9 @@
 // Unit tests of AddressSet: which of an origin's addresses is dialed, skipped or ejected.
 #include "proxy/net/address_set.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 
 #include <map>
 
@@ -189,6 +191,37 @@ TEST_F(AnAddressSet, KeepsTheNumberOfAddressesWithinItsBound) {
   address_set.learn(many, now);
   EXPECT_EQ(address_set.order(many, now).size(), AddressSet::kMax);
   EXPECT_LE(address_set.all(now).size(), AddressSet::kMax);
+}
+
+TEST_F(AnAddressSet, UsesEachOfManyAddresses) {
+  std::vector<Address> many;
+  for (int i = 0; i < 100; ++i) many.push_back(*Address::parse("10.0.1." + std::to_string(i) + ":80"));
+  address_set.learn(many, now);
+  EXPECT_EQ(dial(many, 100).size(), 100U);
+}
+
+TEST_F(AnAddressSet, LeavesOutNoFamilyBecauseTheOtherHasManyAddresses) {
+  std::vector<Address> mixed;
+  for (int i = 0; i < 100; ++i) mixed.push_back(*Address::parse("[fd00::" + std::to_string(i) + "]:80"));
+  mixed.push_back(three.front());
+  address_set.learn(mixed, now);
+  const std::vector<Address> ordered = address_set.order(mixed, now);
+  EXPECT_NE(std::find(ordered.begin(), ordered.end(), three.front()), ordered.end());
+}
+
+TEST_F(AnAddressSet, DistinguishesTheInterfacesOfAnAddress) {
+  sockaddr_in6 raw{};
+  raw.sin6_family = AF_INET6;
+  ASSERT_EQ(::inet_pton(AF_INET6, "fe80::1", &raw.sin6_addr), 1);
+  std::vector<Address> two;
+  for (raw.sin6_scope_id = 1; raw.sin6_scope_id <= 2; ++raw.sin6_scope_id)
+    two.emplace_back(reinterpret_cast<const sockaddr*>(&raw), sizeof raw);
+  address_set.learn(two, now);
+  for (int i = 0; i < 2; ++i) fail(two[1], 1);
+  const std::vector<AddressSet::Info> all = address_set.all(now);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].failures + all[1].failures, 2U);
+  EXPECT_EQ(all[0].failures * all[1].failures, 0U);
 }
 
 TEST_F(AnAddressSet, RemembersNoAddressThatNobodyNeeds) {
