@@ -43,32 +43,62 @@ bool secret_name(std::string_view written) {
          std::find(kWhole.begin(), kWhole.end(), name) != kWhole.end();
 }
 
-// Returns the length of "scheme://" if userinfo follows, or 0 without userinfo. Sets `end` to the position after the
-// "@".
-std::size_t userinfo_start(std::string_view target, std::size_t& end) {
-  const std::size_t slashes = target.find("://");
-  if (slashes == std::string_view::npos || target.front() == '/') return 0;
-  const std::size_t start = slashes + 3;
-  const std::size_t stop = std::min(target.find_first_of("/?#", start), target.size());
-  const std::size_t at = target.substr(start, stop - start).rfind('@');
-  if (at == std::string_view::npos) return 0;
-  end = start + at + 1;
-  return start;
+// The place of the userinfo, with its "@"; empty without one.
+struct Userinfo {
+  std::size_t begin = 0, end = 0;
+};
+
+// Returns the length of "scheme:" with the slashes behind it; 0 without a scheme.
+std::size_t scheme_size(std::string_view target) {
+  const std::size_t slash = target.find_first_of("/?#");
+  const bool scheme = slash != std::string_view::npos && slash != 0 && target[slash - 1] == ':';
+  return scheme ? std::min(target.find_first_not_of('/', slash), target.size()) : 0;
+}
+
+// Returns true if the authority is not host:port. Then a password with a slash may be cut there.
+bool has_no_port(std::string_view authority) {
+  const std::size_t colon = authority.rfind(':');
+  return colon != std::string_view::npos && !authority.ends_with(']') &&
+         authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos;
+}
+
+// A target that is no path begins with an authority, behind a scheme or, as that of CONNECT, without one.
+Userinfo userinfo_in(std::string_view target) {
+  if (target.starts_with('/')) return {};
+  const std::size_t begin = scheme_size(target);
+  std::string_view where = target.substr(begin, target.find_first_of("/?#", begin) - begin);
+  if (where.find('@') == std::string_view::npos && has_no_port(where)) where = target.substr(begin);
+  const std::size_t at = where.rfind('@');
+  return at == std::string_view::npos ? Userinfo{} : Userinfo{begin, begin + at + 1};
+}
+
+void append_parameter(std::string& out, std::string_view pair) {
+  const std::size_t equals = pair.find('=');
+  if (equals != std::string_view::npos && secret_name(pair.substr(0, equals))) {
+    out.append(pair.substr(0, equals + 1)).append(kHidden);
+  } else {
+    out.append(pair);
+  }
 }
 
 void append_query(std::string& out, std::string_view query) {
   while (!query.empty()) {
     const std::size_t stop = std::min(query.find_first_of("&;"), query.size());
-    const std::string_view pair = query.substr(0, stop);
-    const std::size_t equals = pair.find('=');
-    if (equals != std::string_view::npos && secret_name(pair.substr(0, equals))) {
-      out.append(pair.substr(0, equals + 1)).append(kHidden);
-    } else {
-      out.append(pair);
-    }
+    append_parameter(out, query.substr(0, stop));
     if (stop == query.size()) return;
     out += query[stop];
     query.remove_prefix(stop + 1);
+  }
+}
+
+// A segment may have parameters, as in "/cart;jsessionid=1".
+void append_path(std::string& out, std::string_view path) {
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t stop = std::min(path.find_first_of("/;", begin), path.size());
+    const std::string_view piece = path.substr(begin, stop - begin);
+    begin != 0 && path[begin - 1] == ';' ? append_parameter(out, piece) : static_cast<void>(out.append(piece));
+    if (stop < path.size()) out += path[stop];
+    begin = stop + 1;
   }
 }
 
@@ -77,15 +107,14 @@ void append_query(std::string& out, std::string_view query) {
 std::string_view redacted(std::string_view target, std::string& scratch, std::size_t most) {
   const bool cut = target.size() > most;
   // Truncates after the redaction, because half of a parameter name could hide a secret.
-  std::size_t userinfo_end = 0;
-  const std::size_t userinfo = target.empty() ? 0 : userinfo_start(target, userinfo_end);
-  const std::size_t question = target.find('?');
-  if (!cut && userinfo == 0 && question == std::string_view::npos) return target;
+  const Userinfo userinfo = userinfo_in(target);
+  const std::size_t question = target.find('?', userinfo.end);
+  const std::string_view path = target.substr(userinfo.end, std::min(question, target.size()) - userinfo.end);
+  const bool parameters = question != std::string_view::npos || path.find(';') != std::string_view::npos;
+  if (!cut && userinfo.end == 0 && !parameters) return target;
   scratch.clear();
-  if (userinfo != 0) scratch.append(target.substr(0, userinfo)).append(kHidden).append("@");
-  const std::size_t path = userinfo != 0 ? userinfo_end : 0;
-  const std::size_t path_end = std::min(question, target.size());
-  scratch.append(target.substr(path, path_end - path));
+  if (userinfo.end != 0) scratch.append(target.substr(0, userinfo.begin)).append(kHidden).append("@");
+  append_path(scratch, path);
   if (question != std::string_view::npos && scratch.size() < most) {
     scratch += '?';
     append_query(scratch, target.substr(question + 1));
@@ -96,12 +125,13 @@ std::string_view redacted(std::string_view target, std::string& scratch, std::si
 
 bool is_redacted(std::string_view target) {
   const std::string mark = std::string("=").append(kHidden);
-  std::size_t at = target.find('?');
-  while ((at = target.find(mark, at)) != std::string_view::npos) {
-    const std::size_t name = target.find_last_of("?&;", at) + 1;
-    const bool secret = secret_name(target.substr(name, at - name));
-    at += mark.size();
-    if (secret && (at == target.size() || target[at] == '&' || target[at] == ';')) return true;
+  const std::size_t question = target.find('?');
+  for (std::size_t at = 0; (at = target.find(mark, at)) != std::string_view::npos; at += mark.size()) {
+    const std::string_view ends = at > question ? "?&;" : "/;?";
+    const std::size_t before = target.find_last_of(ends, at), behind = at + mark.size();
+    if (before == std::string_view::npos || target[before] == '/') continue;  // not a parameter
+    const bool secret = secret_name(target.substr(before + 1, at - before - 1));
+    if (secret && (behind == target.size() || ends.find(target[behind]) != std::string_view::npos)) return true;
   }
   return false;
 }

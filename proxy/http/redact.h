@@ -1,5 +1,6 @@
 // redacted(): masks the credentials in a request's target for logs and for printed configurations. Userinfo and the
-// values of parameters whose names suggest secrets become "***"; for logs the result is truncated to 1 KiB.
+// values of parameters of the query or the path whose names suggest secrets become "***"; for logs the result is
+// truncated to 1 KiB.
 #pragma once
 
 #include <cstddef>

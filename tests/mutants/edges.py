@@ -74,7 +74,7 @@ MUTANTS = [
     m("a priority that cannot be read is the highest", "proxy/exchange/priority_class.cc", "digit ? static_cast<unsigned>(value[2] - '0') : kUsual", "digit ? static_cast<unsigned>(value[2] - '0') : 0", EXCHANGE),
     m("a listener's class counts for nothing", "proxy/exchange/priority_class.cc", "if (own != classes.end()) return static_cast<std::uint8_t>(own - classes.begin());", "", EXCHANGE),
     # ---- what logs, spans and metrics say ----
-    m("userinfo is written", T, "if (at == std::string_view::npos) return 0;", "return 0;", HTTP),
+    m("userinfo is written", T, "return at == std::string_view::npos ? Userinfo{} : Userinfo{begin, begin + at + 1};", "return {};", HTTP),
     m("an escaped name hides no secret", T, "text[size++] = ascii_lower(c);", "text[size++] = ascii_lower(name[i]);", HTTP),
     m("a secret after ; is written", T, "query.find_first_of(\"&;\")", "query.find_first_of(\"&\")", HTTP),
     m("a target of any length is written", T, "scratch.size() > most", "false", HTTP),

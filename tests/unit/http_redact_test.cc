@@ -39,11 +39,37 @@ TEST(Redact, HidesKeysInEverySpelling) {
   EXPECT_EQ(shown("/x?keyword=a&spin=b&pinned=c&macro=d&%=e"), "/x?keyword=a&spin=b&pinned=c&macro=d&%=e");
 }
 
+TEST(Redact, HidesSecretsInParametersOfThePath) {
+  EXPECT_EQ(shown("/cart;jsessionid=AB12/x"), "/cart;jsessionid=***/x");
+  EXPECT_EQ(shown("http://h:80/a;v=1;Token=AB?b=1"), "http://h:80/a;v=1;Token=***?b=1");
+  EXPECT_EQ(shown("/;sid=;x"), "/;sid=***;x");
+  EXPECT_EQ(shown("/a;b/token=1;"), "/a;b/token=1;");
+}
+
 TEST(Redact, HidesUserinfo) {
   EXPECT_EQ(shown("http://user:pw@h:80/x"), "http://***@h:80/x");
   EXPECT_EQ(shown("http://a@b@h/"), "http://***@h/");
   EXPECT_EQ(shown("http://h/a@b"), "http://h/a@b");
   EXPECT_EQ(shown("http://u:p@h/x?secret=1"), "http://***@h/x?secret=***");
+}
+
+TEST(Redact, HidesUserinfoOfAnAuthorityWithoutAScheme) {
+  EXPECT_EQ(shown("user:pw@h:443"), "***@h:443");
+  EXPECT_EQ(shown("user:pw@h/x?next=http://y&key=1"), "***@h/x?next=http://y&key=***");
+  EXPECT_EQ(shown("http:user:pw@h/x"), "***@h/x");
+  EXPECT_EQ(shown("http:/user:pw@h/x"), "http:/***@h/x");
+  EXPECT_EQ(shown("http:///user:pw@h/x"), "http:///***@h/x");
+  EXPECT_EQ(shown("h:443"), "h:443");
+}
+
+TEST(Redact, HidesAPasswordThatASlashCuts) {
+  EXPECT_EQ(shown("http://user:p/w@h/x"), "http://***@h/x");
+  EXPECT_EQ(shown("http://user:p?w@h/x?key=1"), "http://***@h/x?key=***");
+  EXPECT_EQ(shown("user:p/w@h:443"), "***@h:443");
+  for (const char* path :
+       {"http://h/@scope/a", "http://h:80/@scope/a", "http://h:/@scope/a", "http://[::1]/@scope/a"}) {
+    EXPECT_EQ(shown(path), path);
+  }
 }
 
 TEST(Redact, ShowsALongTargetWholeWhereAsked) {
@@ -55,10 +81,11 @@ TEST(Redact, ShowsALongTargetWholeWhereAsked) {
 }
 
 TEST(Redact, RecognizesWhatItMasked) {
-  for (const char* masked : {"/x?key=***", "https://h/x?a=1&key=***&b=2", "/x?key=***;b=2"})
+  for (const char* masked :
+       {"/x?key=***", "https://h/x?a=1&key=***&b=2", "/x?key=***;b=2", "/x;sid=***", "/x;sid=***/y?z=1"})
     EXPECT_TRUE(is_redacted(masked));
-  for (const char* plain :
-       {"/x", "/x?", "/key=***", "/x?key=****", "/x?key=**", "/x?***=1", "/search?q=***", "/x?key=1&q=***"})
+  for (const char* plain : {"/x", "/x?", "/key=***", "/x;a=b/key=***", "/x;sid=1/y", "/x?key=****", "/x?key=**",
+                            "/x?***=1", "/search?q=***", "/x?key=1&q=***"})
     EXPECT_FALSE(is_redacted(plain));
 }
 
