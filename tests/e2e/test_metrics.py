@@ -119,6 +119,22 @@ def test_origins_beyond_the_label_bound_share_one(origin, carpool):
     assert opened - closed == c.metric("carpool_pool_connections") == 4
 
 
+def test_no_counter_falls_when_a_reload_lists_an_origin_that_shares_a_label(origin, carpool):
+    first, late = origin(), origin()
+    c = carpool(metrics={"max_origins": 1})
+    serve(c, first)
+    serve(c, late)
+    before = {k: v for k, v in c.metrics("carpool_").items() if k[0].endswith("_total")}
+    c.config.write_text(c.config.read_text() + '[[origin]]\nuri = "%s"\npool.size = 7\n' % late.url)
+    assert c.admin("POST", "/reload").status == 200
+    serve(c, late)
+    until(lambda: c.metric("carpool_requests_total") == 9, what="the requests")
+    after = c.metrics("carpool_")
+    assert not [k for k, v in before.items() if after.get(k, 0) < v]
+    for name in ("carpool_pool_borrows_total", "carpool_requests_total"):
+        assert c.metric(name, origin="other") == 6 and c.metric(name, origin=late.url) == 0
+
+
 def test_pools_tell_what_they_hold(origin, carpool):
     o, c = origin(), carpool(pool={"size": 5})
     serve(c, o)

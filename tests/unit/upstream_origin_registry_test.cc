@@ -33,15 +33,16 @@ config::Config kept_ready(std::vector<std::string> protocols) {
   return settings;
 }
 
-class AReplacedPool : public ::testing::Test {
+class TheOrigins : public ::testing::Test {
  protected:
-  AReplacedPool() : environment(1), registry(1, 10) {
+  // `labels`: metrics.max_origins.
+  TheOrigins(config::Config first, std::uint32_t labels) : environment(1), registry(1, labels) {
     exec::assume_on_loop();
-    auto made = OriginRegistry::make(configs.emplace_back(kept_ready({"h1"})), environment, registry);
+    auto made = OriginRegistry::make(configs.emplace_back(std::move(first)), environment, registry);
     EXPECT_TRUE(made) << (made ? "" : made.fault().detail);
     origins = std::move(*made);
   }
-  ~AReplacedPool() override {
+  ~TheOrigins() override {
     while (!environment.dials.empty()) environment.dial_failed();
     origins->directory().stop(environment.now);
   }
@@ -53,7 +54,7 @@ class AReplacedPool : public ::testing::Test {
     EXPECT_TRUE(origins->apply(fresh, std::move(*prepared)).empty());
     origins->apply_limits(environment.now);
   }
-  pool::Destination& current() { return *(*origins->at(*pool::parse_origin("http://a.test")))->destination; }
+  OriginRuntime& at(const char* uri) { return **origins->at(*pool::parse_origin(uri)); }
   void sweep() {
     origins->directory().sweep(environment.now);
     while (!environment.dials.empty()) environment.dialed();
@@ -63,6 +64,12 @@ class AReplacedPool : public ::testing::Test {
   metrics::Registry registry;
   std::deque<config::Config> configs;  // the registry uses the last one
   std::unique_ptr<OriginRegistry> origins;
+};
+
+class AReplacedPool : public TheOrigins {
+ protected:
+  AReplacedPool() : TheOrigins(kept_ready({"h1"}), 10) {}
+  pool::Destination& current() { return *at("http://a.test").destination; }
 };
 
 TEST_F(AReplacedPool, KeepsNoConnectionsReadyAndEnds) {
@@ -174,6 +181,37 @@ TEST_F(AnAddedOrigin, HasItsReadyConnectionsBeforeItsFirstRequest) {
   reload(std::move(more));
   sweep();
   EXPECT_EQ(environment.live.size(), 2 * kKeptReady);
+}
+
+// An origin without a label of its own, because another one came first.
+class AnOriginAmongOthers : public TheOrigins {
+ protected:
+  AnOriginAmongOthers() : TheOrigins({}, 1) {
+    at("http://first.test");
+    EXPECT_EQ(at("http://late.test").slot, metrics::kOtherOrigin);
+  }
+  static config::Config listing(const std::vector<std::string>& uris) {
+    config::Config settings;
+    for (const std::string& uri : uris) {
+      settings.origins.emplace_back().origin = *pool::parse_origin(uri);
+      settings.origins.back().pool.size = 7;
+    }
+    return settings;
+  }
+};
+
+TEST_F(AnOriginAmongOthers, StaysThereWhenAReloadListsIt) {
+  exec::assume_on_loop();
+  reload(listing({"http://late.test"}));
+  EXPECT_EQ(registry.slot_of("http://late.test"), metrics::kOtherOrigin) << "or the counters of the others would fall";
+  EXPECT_EQ(at("http://late.test").slot, metrics::kOtherOrigin) << "as those of its requests";
+}
+
+TEST_F(AnOriginAmongOthers, LeavesALabelToOneThatNobodyHasUsed) {
+  exec::assume_on_loop();
+  reload(listing({"http://late.test", "http://new.test"}));
+  EXPECT_NE(registry.slot_of("http://new.test"), metrics::kOtherOrigin);
+  EXPECT_EQ(at("http://new.test").slot, registry.slot_of("http://new.test"));
 }
 
 class TheFilesOfAnOrigin : public ::testing::Test {

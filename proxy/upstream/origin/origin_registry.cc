@@ -111,10 +111,11 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
   credentials_ = std::move(prepared.credentials);
   configured_.clear();
   aliases_.clear();
+  const auto ended = directory_->replaced();
   for (const config::OriginSettings& settings : fresh.origins) {
     configured_.emplace(key_of(settings.origin), &settings);
     for (const std::string& alias : settings.alias) aliases_.emplace(alias, &settings);
-    metrics_.keep_origin(key_of(settings.origin));
+    if (!counts_as_other(key_of(settings.origin), ended)) metrics_.keep_origin(key_of(settings.origin));
   }
   directory_->keep_places(static_cast<std::uint32_t>(configured_.size()));
   for (const auto& [label, context] : contexts_) {
@@ -134,6 +135,13 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
   }
   keep_ready(fresh, behind);
   return behind;
+}
+
+// Returns true if pools of this origin are part of the sum "other". With a label of its own their counters would leave
+// the sum, and no counter may fall. `ended`: the totals of pools that reloads have replaced.
+bool OriginRegistry::counts_as_other(const std::string& label,
+                                     const std::map<std::string, pool::Destination::Snapshot>& ended) const {
+  return metrics_.slot_of(label) == metrics::kOtherOrigin && (versions_.contains(label) || ended.contains(label));
 }
 
 // Makes the pools of origins with min_idle, which open connections without a request: see Destination::sweep().

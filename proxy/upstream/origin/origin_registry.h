@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -112,6 +113,8 @@ class OriginRegistry {
   bool is_place_of_rules(const pool::Origin& origin) const REQUIRES(mutex_);
   std::unique_ptr<OriginRuntime> describe(const pool::Origin& origin) const REQUIRES(mutex_);
   Result<OriginRuntime*> version_of(pool::Origin origin) REQUIRES(mutex_);
+  bool counts_as_other(const std::string& label, const std::map<std::string, pool::Destination::Snapshot>& ended) const
+      REQUIRES(mutex_);
   void keep_ready(const config::Config& fresh, std::vector<std::string>& behind) REQUIRES(mutex_);
   const config::OriginSettings* settings_of(const pool::Origin& origin) const REQUIRES(mutex_);
   std::uint32_t identity_number(const pool::Origin& origin) const REQUIRES(mutex_);
