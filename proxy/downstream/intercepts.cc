@@ -26,7 +26,7 @@ void Intercepts::replace(Leaves leaves, std::uint64_t authority, bool tunnels_af
   std::swap(leaves_, leaves);  // destroys the old leaves after the mutex is released
   authority_ = authority;
   tunnels_ = tunnels_after_refusal;
-  for (auto at = counts_.begin(); at != counts_.end();) at = leaves_.contains(at->first) ? ++at : counts_.erase(at);
+  for (auto& [label, tally] : tallies_) tally.begun = tally.begun && leaves_.contains(label);
 }
 
 std::optional<Intercepts::Leaf> Intercepts::leaf(const std::string& label) const {
@@ -48,9 +48,9 @@ Intercepts::Noted Intercepts::note_refusal(const Interception& to, metrics::Cert
   refusals_.back().proven = true;
   const std::string& label = to.origin.label();
   if (!leaves_.contains(label)) return Noted::refusal;  // a reload ended the interception meanwhile
-  const auto [counts, first] = counts_.try_emplace(label);
-  ++counts->second[static_cast<std::size_t>(to.client.offer)][static_cast<std::size_t>(alert)];
-  return first ? Noted::first_refusal : Noted::refusal;
+  Tally& tally = tallies_[label];
+  ++tally.counts[static_cast<std::size_t>(to.client.offer)][static_cast<std::size_t>(alert)];
+  return std::exchange(tally.begun, true) ? Noted::refusal : Noted::first_refusal;
 }
 
 // Makes the entry of `key` the latest one. Returns true if there was one, a suspicion or a refusal.
@@ -95,10 +95,10 @@ bool Intercepts::tunnels_after_refusal() const {
 std::vector<metrics::RefusalSample> Intercepts::refusals() const {
   std::vector<metrics::RefusalSample> all;
   const Held lock(mutex_);
-  for (const auto& [label, counts] : counts_) {
-    for (std::size_t offer = 0; offer < counts.size(); ++offer) {
-      for (std::size_t alert = 0; alert < counts[offer].size(); ++alert) {
-        const std::uint64_t refusals = counts[offer][alert];
+  for (const auto& [label, tally] : tallies_) {
+    for (std::size_t offer = 0; offer < tally.counts.size(); ++offer) {
+      for (std::size_t alert = 0; alert < tally.counts[offer].size(); ++alert) {
+        const std::uint64_t refusals = tally.counts[offer][alert];
         if (refusals == 0) continue;
         all.push_back({label, metrics::kTlsOffers[offer], metrics::kCertificateAlerts[alert], refusals});
       }

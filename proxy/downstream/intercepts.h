@@ -55,6 +55,10 @@ class Intercepts {
   };
   using Refusals = std::list<Refusal>;  // oldest first
   using Counts = std::array<std::array<std::uint64_t, metrics::kCertificateAlerts.size()>, metrics::kTlsOffers.size()>;
+  struct Tally {
+    Counts counts{};
+    bool begun = false;  // a refusal was counted since the interception of the origin began
+  };
 
   bool renew(const std::string& key, Instant now) REQUIRES(mutex_);
   void forget(Refusals::iterator one) REQUIRES(mutex_);
@@ -65,7 +69,7 @@ class Intercepts {
   bool tunnels_ GUARDED_BY(mutex_) = true;
   Refusals refusals_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, Refusals::iterator> by_key_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string, Counts> counts_ GUARDED_BY(mutex_);  // by label; intercepted origins only
+  std::unordered_map<std::string, Tally> tallies_ GUARDED_BY(mutex_);  // by label, for ever: a counter never falls
 };
 
 }  // namespace carpool::proxy

@@ -123,6 +123,23 @@ TEST_F(TheIntercepts, CountRefusalsByTheirOfferAndAlert) {
   for (const metrics::RefusalSample& one : counts) EXPECT_EQ(one.refusals, one.alert == "unknown_ca" ? 2U : 1U);
 }
 
+TEST_F(TheIntercepts, KeepTheCountOfAnOriginWhoseInterceptionEnds) {
+  const auto sum = [this] {
+    std::uint64_t all = 0;
+    for (const metrics::RefusalSample& one : intercepts_.refusals()) all += one.refusals;
+    return all;
+  };
+  refuses(at(kA, "1"));
+  refuses(at(kB, "1"));
+  intercepts_.replace({{kA, nullptr}}, 1, true);
+  EXPECT_EQ(sum(), 2U) << "a counter never falls";
+  refuses(at(kB, "2"));
+  EXPECT_EQ(sum(), 2U) << "it is not intercepted now";
+  intercepts_.replace({{kA, nullptr}, {kB, nullptr}}, 1, true);
+  refuses(at(kB, "3"));
+  EXPECT_EQ(sum(), 3U);
+}
+
 TEST_F(TheIntercepts, ForgetTheOldestOfTooManyRefusals) {
   refuses(at(kA, "first"));
   refuses(at(kA, "second"));
