@@ -137,7 +137,10 @@ def test_reviews_over_a_limit_are_counted(webhook):
 
 def test_what_is_no_review_is_refused(webhook):
     assert webhook.ask("POST", "/inject", "{}")[0] == 400
-    assert webhook.ask("GET", "/inject")[0] == 405
+    wire = webhook.wire()
+    wire.request("GET", "/inject")
+    response = wire.getresponse()
+    assert response.status == 405 and response.getheader("Allow") == "POST"
     assert webhook.ask("GET", "/elsewhere")[0] == 404
     assert webhook.ask("GET", "/livez")[0] == webhook.ask("GET", "/readyz")[0] == 200
     assert "patch" in webhook.review(pod())

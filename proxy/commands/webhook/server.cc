@@ -163,8 +163,9 @@ void WebhookServer::on_handshake_done(WebhookSession& session) {
 
 WebhookSession::Response WebhookServer::respond(const http::RequestHead& head, const std::string& body) {
   if (is(head, "/inject")) {
-    return head.method == "POST" ? review(body)
-                                 : WebhookSession::Response{405, "application/json", R"({"error": "expected POST"})"};
+    return head.method == "POST"
+               ? review(body)
+               : WebhookSession::Response{405, "application/json", R"({"error": "expected POST"})", "POST"};
   }
   if (is(head, "/livez")) return {200, "text/plain", "ok\n"};
   if (is(head, "/readyz"))

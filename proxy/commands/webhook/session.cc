@@ -84,6 +84,7 @@ bool WebhookSession::send(const Response& response) {
   std::string& text = out.text();
   text.append("HTTP/1.1 ").append(std::to_string(response.status)).append(response.status == 200 ? " OK" : " Refused");
   text.append("\r\nDate: ").append(http::date_text(std::chrono::system_clock::now()));
+  if (!response.allow.empty()) text.append("\r\nAllow: ").append(response.allow);
   text.append("\r\nContent-Type: ").append(response.content_type);
   text.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
   text.append(http_.closes_when_sent() ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n");

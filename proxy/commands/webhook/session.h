@@ -18,6 +18,7 @@ class WebhookSession final : public BudgetedSession, private LocalHttpSession::H
     std::uint16_t status = 200;
     std::string_view content_type = "application/json";
     std::string body;
+    std::string_view allow = {};  // the methods that a 405 names (RFC 9110 §15.5.6)
   };
   class Owner {
    public:
