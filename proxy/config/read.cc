@@ -61,6 +61,11 @@ Raw raw(const toml::node& node) {
   return Other{node.is_floating_point() ? "a number with a fraction" : "a date or time"};
 }
 
+// Returns the kind of a value at the place of a table. A text is not shown, because it may be a secret.
+std::string kind_text(const Raw& raw) {
+  return std::holds_alternative<std::string>(raw) ? "a text" : raw_text(raw);
+}
+
 // The destination of a table's values: the Config or one origin.
 struct Scope {
   Config* config = nullptr;
@@ -121,7 +126,7 @@ class Reader {
       return error(at, key, "applies to all origins together, expected in [" + std::string(section.path) + "]");
     const toml::table* const table = node.as_table();
     if (table == nullptr)
-      return error(at, key, "is " + raw_text(raw(node)) + ", expected a table [" + without_numbers(key) + "]");
+      return error(at, key, "is " + kind_text(raw(node)) + ", expected a table [" + without_numbers(key) + "]");
     places_.add(key, at);
     if (section.fields) return read_fields(*table, *static_cast<std::vector<SetField>*>(target), key);
     read_table(*table, section, scope, target, key);

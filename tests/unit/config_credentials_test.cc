@@ -87,6 +87,15 @@ TEST(Errors, NeverShowThePasswordOfAUrl) {
   }
 }
 
+TEST(ATextInPlaceOfATable, IsNotShown) {
+  const std::string origin = "[[origin]]\nuri = \"https://a.test\"\n";
+  for (const char* line : {"request.headers", "oauth2", "request"}) {
+    const std::string all = errors(origin + line + " = \"Bearer planted\"\n");
+    EXPECT_NE(all.find("is a text, expected a table [origin."), std::string::npos) << all;
+    EXPECT_EQ(all.find("planted"), std::string::npos) << all;
+  }
+}
+
 TEST(SetFields, AreBoundedInNumberAndLength) {
   std::string many;
   for (int i = 0; i < 32; ++i) many += "X-" + std::to_string(i) + " = \"v\"\n";
