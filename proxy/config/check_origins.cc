@@ -1,6 +1,8 @@
 // The checks of origins, and of the defaults that they inherit: [pool], [upstream] and [request].
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <unordered_map>
 
 #include "proxy/config/check.h"
 #include "proxy/config/check_credentials.h"
@@ -23,6 +25,7 @@ class OriginChecks final : private CheckRules {
     origins_are_verified(config_.upstream, "upstream");
     no_leniency_for_all();
     attempts_are_limited(config_.request, "request");
+    for (std::size_t i = 0; i < config_.origins.size(); ++i) hosts_.try_emplace(config_.origins[i].origin.host, i);
     for (std::size_t i = 0; i < config_.origins.size(); ++i) origin_is_whole(i);
     origins_are_listed_once();
     aliases_are_listed_once();
@@ -157,13 +160,11 @@ class OriginChecks final : private CheckRules {
   void aliases_are_no_other_host(std::size_t i) {
     const OriginSettings& one = config_.origins[i];
     for (std::size_t j = 0; j < one.alias.size(); ++j) {
-      for (std::size_t k = 0; k < config_.origins.size(); ++k) {
-        if (one.alias[j] != config_.origins[k].origin.host || one.alias[j] == one.origin.host) continue;
-        warning(item_key(item_key("origin", i) + ".alias", j),
-                in_quotes(one.alias[j]) + " is the host of another origin (" + line_of(item_key("origin", k) + ".uri") +
-                    "), expected a name of its own");
-        break;
-      }
+      const auto other = hosts_.find(one.alias[j]);
+      if (other == hosts_.end() || one.alias[j] == one.origin.host) continue;
+      warning(item_key(item_key("origin", i) + ".alias", j),
+              in_quotes(one.alias[j]) + " is the host of another origin (" +
+                  line_of(item_key("origin", other->second) + ".uri") + "), expected a name of its own");
     }
   }
 
@@ -189,6 +190,8 @@ class OriginChecks final : private CheckRules {
     if (places_.given(key)) return error(key, "is set without per_try_timeout, expected both or none");
     if (places_.given(limit)) error(limit, "is zero beside request.hedge, expected a limit, or hedge = false");
   }
+
+  std::unordered_map<std::string_view, std::size_t> hosts_;  // the first origin of each host
 };
 
 }  // namespace
