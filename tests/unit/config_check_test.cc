@@ -306,7 +306,8 @@ TEST(ATcpOrigin, AcceptsTheSettingsOfTunnels) {
 }
 
 TEST(ATcpOrigin, RejectsTheSettingsOfRequests) {
-  for (const char* line : {"alias = [\"a\"]", "pool.max_streams = 9", "upstream.protocols = [\"h1\"]"}) {
+  for (const char* line :
+       {"alias = [\"a\"]", "allow = [\"GET /*\"]", "pool.max_streams = 9", "upstream.protocols = [\"h1\"]"}) {
     expect_error(std::string("[[origin]]\nuri = \"tcp://a:1\"\n") + line, "3:", "does not apply to a tcp origin");
   }
 }
