@@ -27,17 +27,33 @@ std::string refused_origin(const OriginSettings& origin) {
   return {};
 }
 
+// Returns why the secret cannot be used, or nothing. Adds its size to `bytes`.
+std::string refused_value(const Secret& secret, std::string_view expected, std::size_t& bytes) {
+  Result<std::string> value = value_of(secret);
+  if (!value) return value.take_fault().detail.append(", expected ").append(expected);
+  bytes += value->size();
+  const bool sendable = http::sendable_value(*value);
+  wipe(*value);
+  if (sendable) return {};
+  constexpr const char* kWhy = "has a value with a line end, a control character or white space around it, expected ";
+  return std::string(kWhy).append(expected);
+}
+
 std::string refused_field(const SetField& field, std::size_t& bytes) {
   if (const std::string_view why = http::refused_name(field.name); !why.empty()) {
     return "may not be set: it " + std::string(why);
   }
-  Result<std::string> value = value_of(field.value);
-  if (!value) return value.take_fault().detail + ", expected the value of a field";
-  bytes += field.name.size() + value->size();
-  const bool sendable = http::sendable_value(*value);
-  wipe(*value);
-  if (sendable) return {};
-  return "has a value with a line end, a control character or white space around it, expected the value of a field";
+  std::size_t size = 0;
+  std::string why = refused_value(field.value, "the value of a field", size);
+  bytes += field.name.size() + size;
+  return why;
+}
+
+std::string refused_client_secret(const Secret& secret) {
+  constexpr std::string_view kExpected = "the client's secret";
+  std::size_t size = 0;
+  if (!secret.given()) return std::string("is missing, expected ").append(kExpected);
+  return refused_value(secret, kExpected, size);
 }
 
 }  // namespace
@@ -91,7 +107,10 @@ void check_fields(const OriginSettings& origin, Errors& errors) {
 
 // Returns `verify` of the origin that serves the token endpoint, or that of all origins.
 bool verifies_endpoint(const TokenUrl& url, const Config& config) {
-  const auto same = [&](const OriginSettings& one) { return one.origin.label() == url.origin.label(); };
+  const auto same = [&](const OriginSettings& one) {
+    return one.origin.host == url.origin.host && one.origin.port == url.origin.port &&
+           one.origin.scheme == url.origin.scheme;
+  };
   const auto own = std::find_if(config.origins.begin(), config.origins.end(), same);
   return (own == config.origins.end() ? config.upstream : own->upstream).tls.verify;
 }
@@ -104,14 +123,8 @@ void check_oauth2(const OriginSettings& origin, const Config& config, Errors& er
   }
   if (std::string why = refused_origin(origin); !why.empty()) errors.emplace_back("oauth2", std::move(why));
   if (oauth2.client_id.empty()) errors.emplace_back("oauth2.client_id", "is missing, expected the client's name");
-  Result<std::string> secret = value_of(oauth2.client_secret);
-  if (!oauth2.client_secret.given()) {
-    errors.emplace_back("oauth2.client_secret", "is missing, expected the client's secret");
-  } else if (!secret) {
-    errors.emplace_back("oauth2.client_secret", secret.take_fault().detail + ", expected the client's secret");
-  } else {
-    wipe(*secret);
-  }
+  if (std::string why = refused_client_secret(oauth2.client_secret); !why.empty())
+    errors.emplace_back("oauth2.client_secret", std::move(why));
   const Result<TokenUrl> url = parse_token_url(oauth2.token_url);
   if (url && url->origin.scheme == pool::Scheme::https && !verifies_endpoint(*url, config)) {
     errors.emplace_back("oauth2.token_url",

@@ -109,6 +109,19 @@ def test_credentials_of_a_proxy_that_cannot_be_sent_are_an_error_of_their_line(t
     assert why in said and said.endswith(", expected user:password") and "a-b" not in said
 
 
+@pytest.mark.parametrize("secret, why", [('"planted "', "white space around it"), ('"plan\\u0001ted"', "a control character"), (None, "a line end")],
+                         ids=["space", "control", "lines"])
+def test_a_client_secret_that_cannot_be_used_is_an_error_of_its_line(tmp_path, secret, why):
+    file = tmp_path / "secret"
+    file.write_text("planted\nsecond line\n")
+    config = tmp_path / "c.toml"
+    config.write_text('[[listen]]\naddress = "127.0.0.1:0"\n[admin]\nenabled = false\n[[origin]]\nuri = "http://127.0.0.1:9"\n'
+                      '[origin.oauth2]\ntoken_url = "http://127.0.0.1:9/t"\nclient_id = "a"\nclient_secret = %s\n'
+                      % (secret or '{ file = "%s" }' % file))
+    said = refused(config, "origin.oauth2.client_secret")
+    assert why in said and said.endswith(", expected the client's secret") and "planted" not in said, said
+
+
 @pytest.mark.parametrize("content", ["", "\nsecret\n", "\r\nsecret\r\n"], ids=["empty", "second-line", "second-line-crlf"])
 def test_a_token_file_without_a_token_is_an_error_of_its_line(tmp_path, pki, content):
     token = tmp_path / "token"
