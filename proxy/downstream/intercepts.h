@@ -69,7 +69,8 @@ class Intercepts {
   bool tunnels_ GUARDED_BY(mutex_) = true;
   Refusals refusals_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, Refusals::iterator> by_key_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string, Tally> tallies_ GUARDED_BY(mutex_);  // by label, for ever: a counter never falls
+  std::unordered_map<std::string, Tally> tallies_
+      GUARDED_BY(mutex_);  // by label; none is erased: a counter never falls
 };
 
 }  // namespace carpool::proxy
