@@ -1,6 +1,7 @@
 #include "proxy/server/sd_notify.h"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <cstddef>
@@ -23,6 +24,8 @@ void sd_notify(std::string_view state) {
   if (path[0] == '@') address.sun_path[0] = '\0';  // Linux's abstract namespace
   const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return;
+  const timeval limit{.tv_sec = 1, .tv_usec = 0};  // without one, the start would wait for a manager that never reads
+  static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
   const auto* to = reinterpret_cast<const sockaddr*>(&address);
   static_cast<void>(

@@ -239,6 +239,20 @@ def test_the_manager_is_notified(carpool, tmp_path, monkeypatch):
     manager.close()
 
 
+def test_a_manager_that_does_not_read_does_not_stop_the_start(carpool, tmp_path, monkeypatch):
+    path = str(tmp_path / "notify.sock")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as others:
+        manager.bind(path)
+        others.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            while True:
+                others.sendto(b"WATCHDOG=1", path)
+        monkeypatch.setenv("NOTIFY_SOCKET", path)
+        proxy = carpool()
+        proxy.stop()
+        assert proxy.process.returncode == 0
+
+
 def every_path_of_the_demo(address):
     """Requests to its HTTP/2 origin, by an HTTP/2 client."""
     with H2Client(address) as client:
