@@ -3,7 +3,6 @@
 
     tests/bench/record.py peers PEERBENCH [OPTIONS]   # the load generator with its options, without --json
     tests/bench/record.py tunnels PEERBENCH [OPTIONS] # the same for the scenario of tunnels, beside other peers
-    tests/bench/record.py bodies PEERBENCH [OPTIONS]  # the same for the scenario of large bodies
     tests/bench/record.py curve POOL_CURVE [ROUNDS]   # build/release/tests/bench/pool_curve
 
 The results go to tests/bench/results; tests/bench/report.py makes the tables of the documents from them."""
@@ -86,7 +85,7 @@ def curve(program, rounds="3"):
 
 
 def main(words):
-    known = {"curve": curve, **{name: functools.partial(compare, name) for name in ("peers", "tunnels", "bodies")}}
+    known = {"curve": curve, **{name: functools.partial(compare, name) for name in ("peers", "tunnels")}}
     if len(words) < 2 or words[0] not in known:
         sys.exit(__doc__)
     return known[words[0]](os.path.abspath(words[1]), *words[2:])

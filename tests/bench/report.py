@@ -15,6 +15,7 @@ import report_intercept
 import report_memory
 import report_peers
 import report_pool
+import report_profiles
 import report_scale
 import report_targets
 import report_unix
@@ -62,6 +63,10 @@ bytes, with a connection to the origin for each client connection. Squid is meas
 
 The range in parentheses says how much of a ratio is this machine's. The best peer
 of a tail is the lowest of four medians, each of which moves as much.
+
+### Where the CPU time is spent
+
+{profiles}
 
 ### What a request costs at the fixed rate
 
@@ -220,8 +225,10 @@ A P-256 key exchange would take 1.9 times as long (35 and 142 µs for the new ke
 cmake --preset release -DCARPOOL_BENCH=ON && cmake --build --preset release --target carpool pool_bench exec_bench pool_curve
 CARPOOL=$PWD/build/release/carpool tests/bench/record.py peers PEERBENCH --scenarios S1,S2,S3,S4,S5,S6,S7,S8,S9,S10 \\
   --proxies carpool,haproxy,nginx,nghttpx,envoy,relay --workers 1,2 --seconds 3 --rounds 5
-CARPOOL=$PWD/build/release/carpool tests/bench/record.py bodies PEERBENCH --scenarios S5 --proxies carpool,haproxy,nginx,nghttpx,envoy,relay --workers 1,2 --seconds 3 --rounds 5
 CARPOOL=$PWD/build/release/carpool tests/bench/record.py tunnels PEERBENCH --scenarios S11 --proxies carpool,squid,relay --workers 1,2 --seconds 3 --rounds 5
+CARPOOL=$PWD/build/release/carpool tests/bench/profiles.py PEERBENCH --scenarios S1,S2,S6,S8 --proxies carpool,haproxy,nginx --workers 1,2 --seconds 1 --rounds 2
+CARPOOL=$PWD/build/release/carpool tests/bench/profiles.py PEERBENCH --scenarios S4,S11 --proxies carpool,nghttpx,squid,relay --workers 1,2 --seconds 1 --rounds 2 \\
+  --json tests/bench/results/profiles_others.json
 tests/bench/record.py curve build/release/tests/bench/pool_curve
 tests/bench/compare.py --json tests/bench/results/pool.json            # needs java and mvn; --without-java runs carpool alone
 tests/bench/compare_exec.py --json tests/bench/results/execution.json
@@ -242,15 +249,16 @@ class Stored:
     """What tests/bench/results has."""
 
     def __init__(self, root):
-        self.tunnels, self.bodies, self.curve, self.execution = (conditions.read(root, name) for name in ("tunnels", "bodies", "curve", "execution"))
-        self.peers, self.pool = report_peers.Peers(conditions.read(root, "peers"), self.tunnels, self.bodies), report_pool.Pool(conditions.read(root, "pool"))
+        self.tunnels, self.curve, self.execution = (conditions.read(root, name) for name in ("tunnels", "curve", "execution"))
+        self.peers, self.pool = report_peers.Peers(conditions.read(root, "peers"), self.tunnels), report_pool.Pool(conditions.read(root, "pool"))
         self.apps = report_apps.Applications(conditions.read(root, "apps"))
         self.intercept = report_intercept.Intercept(conditions.read(root, "intercept"))
         self.unix, self.scale = report_unix.Unix(conditions.read(root, "unix")), report_scale.Scale(conditions.read(root, "scale"))
         self.memory = report_memory.Memory(conditions.read(root, "memory"))
+        self.profiles = report_profiles.Profiles(conditions.read(root, "profiles"), conditions.read(root, "profiles_others"))
 
     def conditions(self):
-        about = [("scenarios", self.peers.about), ("S5", self.bodies["conditions"]), ("tunnels", self.tunnels["conditions"]), ("Unix sockets", self.unix.about), ("scale", self.scale.about),
+        about = [("scenarios", self.peers.about), ("tunnels", self.tunnels["conditions"]), ("profiles", self.profiles.about), ("Unix sockets", self.unix.about), ("scale", self.scale.about),
                  ("memory", self.memory.about), ("pool", self.pool.about), ("pool by size", self.curve["conditions"]),
                  ("execution", self.execution["conditions"]), ("applications", self.apps.about), ("interception", self.intercept.about)]
         return tables.table(tables.CONDITIONS, [tables.conditions(*a) for a in about], len(tables.CONDITIONS))
@@ -262,7 +270,7 @@ def page(of):
     return PAGE.format(conditions=of.conditions(),
                        failed="%d requests failed." % failed if failed else "No request failed.", targets=report_targets.targets(peers),
                        extremes=report_peers.extremes(peers), scenarios="\n\n".join(report_peers.sections(peers)),
-                       unix=report_unix.section(of.unix), scale=report_scale.section(of.scale), memory=report_memory.section(of.memory),
+                       profiles=report_profiles.section(of.profiles), unix=report_unix.section(of.unix), scale=report_scale.section(of.scale), memory=report_memory.section(of.memory),
                        pool_targets=report_pool.targets(pool), pool=report_pool.beside_java(pool), position=report_pool.position(pool),
                        experiment=report_pool.experiment(pool), curves=report_pool.curves(of.curve), calls=apps.calls(), trip=report_apps.README_TRIP,
                        apps_failed="%d calls failed." % apps.failed() if apps.failed() else "No call failed.", apps_target=report_apps.target(apps),

@@ -3,7 +3,9 @@ import json
 
 import measured  # noqa: F401: finds tests/bench
 import conditions
+import profiles
 import report_memory
+import report_profiles
 import report_scale
 import report_unix
 
@@ -61,3 +63,40 @@ def test_results_are_stored_with_the_load_at_their_end(tmp_path):
     conditions.write(tmp_path / "unix.json", about, [{"workers": 1, "rounds": []}], requests=5)
     stored = json.loads((tmp_path / "unix.json").read_text())
     assert len(stored["conditions"]["load"]) == 2 and stored["requests"] == 5 and stored["rows"] == [{"workers": 1, "rounds": []}]
+
+
+SAMPLES = """	ffffffff81a1 tcp_sendmsg+0x12 ([kernel.kallsyms])
+	ffffffff81a2 __x64_sys_sendto+0x20 ([kernel.kallsyms])
+	ffffffff81a3 entry_SYSCALL_64_after_hwframe+0x76 ([kernel.kallsyms])
+	       f82ad __libc_send+0xd (/usr/lib/libc.so.6)
+
+	ffffffff81b1 ep_poll+0x1 ([kernel.kallsyms])
+	ffffffff81a3 entry_SYSCALL_64_after_hwframe+0x76 ([kernel.kallsyms])
+	       f82ad epoll_pwait+0xd (/usr/lib/libc.so.6)
+
+	ffffffff81c1 handle_mm_fault+0x1 ([kernel.kallsyms])
+	ffffffff81c2 asm_exc_page_fault+0x1 ([kernel.kallsyms])
+	        1234 parse+0x1 (/usr/sbin/proxy)
+
+	        1234 parse+0x1 (/usr/sbin/proxy)
+
+	        8bc7 memcpy+0x7 (/usr/lib/libc.so.6)
+"""
+
+
+def test_a_sample_belongs_to_its_system_call_or_to_the_code_that_executed():
+    counts = profiles.places(SAMPLES)
+    assert counts == {"send": 1, "epoll_wait": 1, "interrupts and faults": 1, "proxy": 1, "libc.so.6": 1}
+    assert profiles.shares("proxy", counts)["own"] == 0.2
+
+
+def phase(cpu, shares, **calls):
+    return {"cpu": cpu, "shares": shares, "calls": calls}
+
+
+def test_the_time_of_a_system_call_is_its_share_of_the_time_without_perf():
+    one = phase(20.0, {"send": 0.5, "own": 0.25, "libcrypto.so.3": 0.1, "libc.so.6": 0.05, "accept": 0.1}, sendto=1.0, writev=1.0, accept4=0.5)
+    stored = {"conditions": {**ABOUT, "rounds": 1}, "rows": [{"proxy": "carpool", "scenario": "S1", "workers": 1, "rounds": [{"sat": one, "rate": one}]}]}
+    of = report_profiles.Profiles(stored, {"rows": []})
+    assert lines(report_profiles.section(of).split("saturation:\n\n")[1].split("\n\n")[0]) == [
+        ["carpool, 1", "20.0", "10.0 (2.00)", "0.0 (0.00)", "0.0 (0.00)", "2.0 (0.50)", "0.0", "5.0", "2.0", "1.0"]]
