@@ -75,7 +75,7 @@ MUTANTS = [
     m("a PING is on its way as long as its origin's system takes it", G, "before < ping_begins_ && before != delivered_", "before != delivered_", STREAMS),
     m("a PING is on its way behind bytes that nobody takes", G, "before < ping_begins_ && before != delivered_", "before < ping_begins_", STREAMS),
     m("requests beyond a limit that was lowered stay", G, "if (lowered) pass_excess_on();", "", STREAMS),
-    m("a request of another loop exceeds a limit that was lowered", G, "open_count_ >= origin_streams_", "false", STREAMS),
+    m("a request of another loop exceeds a limit that was lowered", G, "open_count_ >= peer_streams_", "false", STREAMS),
     m("a session without stream identifiers stays in the pool", G, "if (session_.out_of_streams()) retire(pool::CloseCause::max_usage);", "", STREAMS),
     m("a stream beyond the final GOAWAY is processed", R, "if (stream->id_ > last_taken) leave_out(*stream);", "", HTTP),
     m("a CONNECT of HTTP/2 contradicts Host", H + "target.cc", "same_authority(head.target, host, found->scheme)", "true", HTTP),
