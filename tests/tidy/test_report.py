@@ -96,7 +96,9 @@ def phase(cpu, shares, **calls):
 
 def test_the_time_of_a_system_call_is_its_share_of_the_time_without_perf():
     one = phase(20.0, {"send": 0.5, "own": 0.25, "libcrypto.so.3": 0.1, "libc.so.6": 0.05, "accept": 0.1}, sendto=1.0, writev=1.0, accept4=0.5)
-    stored = {"conditions": {**ABOUT, "rounds": 1}, "rows": [{"proxy": "carpool", "scenario": "S1", "workers": 1, "rounds": [{"sat": one, "rate": one}]}]}
+    stored = {"conditions": {**ABOUT, "rounds": 1}, "rows": [{"proxy": proxy, "scenario": "S1", "workers": 1, "rounds": [{"sat": cell, "rate": cell}]}
+                                                             for proxy, cell in (("carpool", one), ("nginx", {**one, "cpu": 25.0}))]}
     of = report_profiles.Profiles(stored, {"rows": []})
-    assert lines(report_profiles.section(of).split("saturation:\n\n")[1].split("\n\n")[0]) == [
-        ["carpool, 1", "20.0", "10.0 (2.00)", "0.0 (0.00)", "0.0 (0.00)", "2.0 (0.50)", "0.0", "5.0", "2.0", "1.0"]]
+    assert lines(report_profiles.section(of).split("saturation:\n\n")[1].split("\n\n")[0])[0] == [
+        "carpool, 1", "20.0", "10.0 (2.00)", "0.0 (0.00)", "0.0 (0.00)", "2.0 (0.50)", "0.0", "5.0", "2.0", "1.0"]
+    assert lines(report_profiles.summary(of))[0] == ["S1, saturation", "0.80", "0.56", "6.0", "7.5"]
