@@ -147,7 +147,7 @@ net::ReadOutcome H1UpstreamStream::splice(std::size_t& budget) {
     if (budget == 0) return exhausted();
     net::IoResult io;
     if (user_.splice_body(transport(), most, io) == AttemptState::over) return {net::ReadEnd::stopped};
-    if (io.io == net::Io::would_block) return read_once(budget);
+    if (io.io == net::Io::would_block || io.io == net::Io::eof) return read_once(budget);
     if (io.io != net::Io::ok) return {net::ReadEnd::closed, io};
     budget -= std::min(budget, io.bytes);
     if (on_spliced(io.bytes) == AttemptState::over) return {net::ReadEnd::stopped};
@@ -164,7 +164,8 @@ AttemptState H1UpstreamStream::on_spliced(std::size_t bytes) {
   return ends ? user_.on_response_end() : user_.on_read_complete();
 }
 
-// The mark of TCP's urgent data stops a splice as an empty socket does. A read passes it.
+// The mark of TCP's urgent data stops a splice as an empty socket does, and if FIN has arrived, too, as the end of the
+// stream does. A read passes it.
 net::ReadOutcome H1UpstreamStream::read_once(std::size_t& budget) {
   transport().on_readiness({.readable = true});
   bool first = true;

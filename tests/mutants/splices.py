@@ -34,7 +34,7 @@ MUTANTS = [
     m("no body is spliced", L, "attempt_.tunnel ? SIZE_MAX : left", "attempt_.tunnel ? SIZE_MAX : 0", PLANE),
     m("no tunnel is spliced", L, "attempt_.tunnel ? attempt_.last_read : reader_.body_left()", "attempt_.tunnel ? 0 : reader_.body_left()", PLANE),
     m("a tunnel is spliced though the last piece was small", L, "attempt_.last_read = bytes;", "", PLANE),
-    m("urgent data stops a body", L, "if (io.io == net::Io::would_block) return read_once(budget);", "if (io.io == net::Io::would_block) return {};", PLANE),
+    m("urgent data stops a body", L, "if (io.io == net::Io::would_block || io.io == net::Io::eof) return read_once(budget);", "if (io.io == net::Io::would_block) return {};", PLANE),
     m("a tunnel's spliced bytes are not counted", "proxy/exchange/exchange_response.cc", "tunnel || attempt_->response_order.data(io.bytes)", "!tunnel && attempt_->response_order.data(io.bytes)", PLANE),
     m("a spliced body keeps its loop", L, "if (budget == 0) return exhausted();", "", PLANE),
     m("spliced bytes cost no budget", L, "budget -= std::min(budget, io.bytes);", "", PLANE),

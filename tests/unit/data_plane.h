@@ -110,9 +110,9 @@ class MemoryTransport final : public proxy::net::Transport {
       ++wire_.refusals;
       return {proxy::net::Io::failed, 0, wire_.splice_error, "read failed"};
     }
-    if (wire_.urgent == 0U) {
+    if (wire_.urgent == 0U) {  // as Linux: behind the mark FIN alone is seen
       readable_ = false;
-      return {};
+      return {wire_.ended ? proxy::net::Io::eof : proxy::net::Io::would_block, 0, 0, {}};
     }
     const proxy::net::IoResult io = copied_splice_to(*this, pipe, std::min(most, wire_.urgent.value_or(most)));
     wire_.spliced += io.bytes;

@@ -71,6 +71,14 @@ TEST_F(ASplicedTunnel, GoesOnBehindUrgentData) {
   EXPECT_EQ(one.outgoing, flow_);
 }
 
+TEST_F(ASplicedTunnel, DoesNotEndAtUrgentDataBehindWhichTheOriginHasEnded) {
+  test::MemoryWire& one = tunnelled();
+  origin(0).urgent = 150'000;
+  plane_.from_origin(0, flow_, true);
+  EXPECT_EQ(one.outgoing, flow_);
+  EXPECT_TRUE(one.shut);
+}
+
 TEST_F(ASplicedTunnel, IsCopiedWhereTheSystemCannotSplice) {
   test::MemoryWire& one = tunnelled();
   origin(0).splice_error = EINVAL;
