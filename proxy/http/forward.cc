@@ -5,7 +5,7 @@
 
 #include "proxy/http/connection_options.h"
 #include "proxy/http/hop_by_hop.h"
-#include "proxy/http/list_tokens.h"
+#include "proxy/http/member_reader.h"
 #include "proxy/http/text_writer.h"
 
 namespace carpool::proxy::http {
@@ -44,14 +44,11 @@ void append_fields(TextWriter& out, const Fields& fields, const Keep& keep) {
 // Appends "Upgrade: a, b", or nothing if no protocol is left. `h2c`: also this protocol.
 bool append_upgrade(TextWriter& out, const Fields& fields, bool h2c = false) {
   bool any = false;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields.id(i) != FieldName::upgrade) continue;
-    ListReader list(fields[i].value);
-    for (std::string_view protocol; list.next(protocol);) {
-      if (!h2c && iequals(protocol, "h2c")) continue;
-      out.add(any ? ", " : "Upgrade: ").add(protocol);
-      any = true;
-    }
+  MemberReader list(fields, FieldName::upgrade);
+  for (std::string_view protocol; list.next(protocol);) {
+    if (!h2c && iequals(protocol, "h2c")) continue;
+    out.add(any ? ", " : "Upgrade: ").add(protocol);
+    any = true;
   }
   if (any) out.add("\r\n");
   return any;

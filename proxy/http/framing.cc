@@ -4,7 +4,7 @@
 #include <string>
 
 #include "proxy/http/connection_options.h"
-#include "proxy/http/list_tokens.h"
+#include "proxy/http/member_reader.h"
 
 namespace carpool::proxy::http {
 
@@ -43,13 +43,10 @@ Announced transfer_coding(const Fields& fields) {
   std::size_t members = 0;
   bool chunked = false;
   bool after = false;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields.id(i) != FieldName::transfer_encoding) continue;
-    ListReader list(fields[i].value);
-    for (std::string_view coding; list.next(coding); ++members) {
-      after = after || chunked;
-      chunked = iequals(coding, "chunked");
-    }
+  MemberReader list(fields, FieldName::transfer_encoding);
+  for (std::string_view coding; list.next(coding); ++members) {
+    after = after || chunked;
+    chunked = iequals(coding, "chunked");
   }
   if (after) return announced("Transfer-Encoding has a coding after chunked");
   if (!chunked) return announced("Transfer-Encoding does not end in chunked");
@@ -85,36 +82,27 @@ bool persists(Version version, const ConnectionOptions& options) {
 // Returns true if the lists in all fields of this name have more than `most` members together.
 bool lists_more(const Fields& fields, FieldName name, std::size_t most) {
   std::size_t members = 0;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields.id(i) != name) continue;
-    ListReader list(fields[i].value);
-    for (std::string_view member; list.next(member);) {
-      if (++members > most) return true;
-    }
+  MemberReader list(fields, name);
+  for (std::string_view member; list.next(member);) {
+    if (++members > most) return true;
   }
   return false;
 }
 
 bool expects_continue(const Fields& fields) {
   if (!fields.may_have(FieldName::expect)) return false;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields.id(i) != FieldName::expect) continue;
-    ListReader list(fields[i].value);
-    for (std::string_view expectation; list.next(expectation);) {
-      if (iequals(expectation, "100-continue")) return true;
-    }
+  MemberReader list(fields, FieldName::expect);
+  for (std::string_view expectation; list.next(expectation);) {
+    if (iequals(expectation, "100-continue")) return true;
   }
   return false;
 }
 
 // An offer of h2c is never accepted: cleartext HTTP/2 requires prior knowledge (RFC 9113 §3.1).
 bool offers_upgrade(const Fields& fields) {
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields.id(i) != FieldName::upgrade) continue;
-    ListReader list(fields[i].value);
-    for (std::string_view protocol; list.next(protocol);) {
-      if (!iequals(protocol, "h2c")) return true;
-    }
+  MemberReader list(fields, FieldName::upgrade);
+  for (std::string_view protocol; list.next(protocol);) {
+    if (!iequals(protocol, "h2c")) return true;
   }
   return false;
 }

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "proxy/http/field_name.h"
-#include "proxy/http/list_tokens.h"
+#include "proxy/http/member_reader.h"
 
 namespace carpool::proxy::http {
 
@@ -82,12 +82,9 @@ bool returns(const Fields& fields, std::size_t i, const ConnectionOptions& optio
 }
 
 bool wants_trailers(const Fields& fields) {
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields.id(i) != FieldName::te) continue;
-    ListReader list(fields[i].value);
-    for (std::string_view coding; list.next(coding);) {
-      if (iequals(coding, "trailers")) return true;
-    }
+  MemberReader list(fields, FieldName::te);
+  for (std::string_view coding; list.next(coding);) {
+    if (iequals(coding, "trailers")) return true;
   }
   return false;
 }
@@ -99,12 +96,9 @@ bool asks_for_trailers(const RequestHead& head, const ConnectionOptions& options
 namespace {
 bool offers(const Fields& request, std::string_view protocol) {
   if (iequals(protocol, "h2c")) return false;
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    if (request.id(i) != FieldName::upgrade) continue;
-    ListReader list(request[i].value);
-    for (std::string_view offered; list.next(offered);) {
-      if (iequals(offered, protocol)) return true;
-    }
+  MemberReader list(request, FieldName::upgrade);
+  for (std::string_view offered; list.next(offered);) {
+    if (iequals(offered, protocol)) return true;
   }
   return false;
 }
@@ -114,15 +108,12 @@ bool switches_as_offered(const Fields& request, const Fields& switched) {
   constexpr std::size_t kMaxLayers = 16;  // each is searched for in the whole list of the request
   std::size_t layers = 0;
   bool any = false;
-  for (std::size_t i = 0; i < switched.size(); ++i) {
-    if (switched.id(i) != FieldName::upgrade) continue;
-    ListReader list(switched[i].value);
-    for (std::string_view protocol; list.next(protocol);) {
-      if (++layers > kMaxLayers) return false;
-      const bool offered = offers(request, protocol);
-      any = any || offered;
-      if (!offered && !iequals(protocol, "HTTP/1.1")) return false;  // above TLS (RFC 2817, 3.3), never alone
-    }
+  MemberReader list(switched, FieldName::upgrade);
+  for (std::string_view protocol; list.next(protocol);) {
+    if (++layers > kMaxLayers) return false;
+    const bool offered = offers(request, protocol);
+    any = any || offered;
+    if (!offered && !iequals(protocol, "HTTP/1.1")) return false;  // above TLS (RFC 2817, 3.3), never alone
   }
   return any;
 }
