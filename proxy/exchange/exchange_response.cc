@@ -151,8 +151,8 @@ bool Exchange::splices_body() const {
 
 AttemptState Exchange::splice_body(net::Transport& from, std::size_t max_bytes, net::IoResult& io) {
   const bool tunnel = state_ == ExchangeState::tunnel;
-  CARPOOL_ASSERT(tunnel ||
-                 (state_ == ExchangeState::relaying && !attempt_->dropped));  // only a short response is dropped
+  // Only a short response is dropped.
+  CARPOOL_ASSERT(tunnel || (state_ == ExchangeState::relaying && !attempt_->dropped));
   const bool accepted = client_stream_->splice_body(from, max_bytes, io);
   if (io.io == net::Io::ok && (tunnel || attempt_->response_order.data(io.bytes))) info_.bytes_out += io.bytes;
   if (accepted) return AttemptState::alive;

@@ -1,13 +1,10 @@
 // Unit tests of retries that an operator asks for: request.retry_on and request.per_try_timeout.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <string>
 
-#include "base/fd.h"
-#include "proxy/telemetry/log.h"
+#include "tests/unit/access_log_file.h"
 #include "tests/unit/exchange_fixture.h"
 
 namespace carpool::proxy {
@@ -204,19 +201,14 @@ TEST_F(AfterAStatus, TheHeadOfTheFirstAnswerAfterAPauseEndsItForAllAtOnce) {
 }
 
 TEST_F(AfterAStatus, ARequestThatWasSentAgainIsLoggedThoughFewAreWithTheNumberOfItsRetries) {
-  const Fd file(memfd_create("log", 0));
-  ASSERT_TRUE(log::start({.fd = file.get()}));
-  log::set_access(true, 1000);
+  test::AccessLogFile log(1000);
   asked();
   plane_.from_origin(0, kEmpty);
   send(client(), kGetRequest);
   plane_.from_origin(0, kBusy);
   plane_.from_origin(0, kEmpty);
   plane_.pass(1s);  // lines are collected for less than that
-  log::stop();
-  log::set_access(false, 1);
-  std::string said(4096, '\0');
-  said.resize(static_cast<std::size_t>(pread(file.get(), said.data(), said.size(), 0)));
+  const std::string said = log.text();
   EXPECT_TRUE(has(said, R"("retries":1,"retried":"status")")) << said;
   EXPECT_EQ(1, std::count(said.begin(), said.end(), '\n')) << said;
 }

@@ -1,9 +1,7 @@
 // Unit tests of response bodies that are spliced from the origin's socket to the client's: the client gets the same
 // bytes as from a copied body, in every order of events.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -12,24 +10,17 @@
 #include <string_view>
 
 #include "proxy/net/io_limits.h"
-#include "proxy/telemetry/log.h"
+#include "tests/unit/access_log_file.h"
 #include "tests/unit/exchange_fixture.h"
 
 namespace carpool::proxy {
 namespace {
 
 using namespace std::chrono_literals;
-using test::kEmpty, test::kGetRequest;
+using test::kEmpty, test::kGetRequest, test::numbered;
 
 constexpr std::size_t kBodySize = 1'000'000;
 constexpr std::size_t kOriginPart = 200'000;
-
-std::string numbered(std::size_t size) {
-  std::string text;
-  for (int n = 0; text.size() < size; ++n) text += std::to_string(n) + " ";
-  text.resize(size);
-  return text;
-}
 
 class ASplicedBody : public test::ExchangeFixture {
  protected:
@@ -132,16 +123,11 @@ TEST_F(ASplicedBody, LeavesNoPipeOpenForLongerThanASecondAfterItsUse) {
 }
 
 TEST_F(ASplicedBody, CountsInTheAccessLog) {
-  const Fd file(memfd_create("log", 0));
-  ASSERT_TRUE(log::start({.fd = file.get()}));
-  log::set_access(true, 1);
+  test::AccessLogFile log;
   asked();
   answer(0, head(kBodySize), body_);
   plane_.pass(1s);  // lines are collected for less than that
-  log::stop();
-  log::set_access(false, 1);
-  std::string said(4096, '\0');
-  said.resize(static_cast<std::size_t>(pread(file.get(), said.data(), said.size(), 0)));
+  const std::string said = log.text();
   EXPECT_TRUE(has(said, "\"bytes_out\":1000000,")) << said;
 }
 

@@ -1,32 +1,22 @@
 // Unit tests of tunnels in which many bytes of the origin are spliced to the client's socket.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <string>
 #include <string_view>
 
-#include "base/fd.h"
 #include "proxy/net/io_limits.h"
-#include "proxy/telemetry/log.h"
+#include "tests/unit/access_log_file.h"
 #include "tests/unit/exchange_fixture.h"
 
 namespace carpool::proxy {
 namespace {
 
 using namespace std::chrono_literals;
+using test::numbered;
 
 constexpr std::string_view kConnect = "CONNECT a.test:80 HTTP/1.1\r\nHost: a.test:80\r\n\r\n";
 constexpr std::size_t kFlow = 1'000'000;
-
-std::string counted(std::size_t size) {
-  std::string text;
-  for (int n = 0; text.size() < size; ++n) text += std::to_string(n) + "\n";
-  text.resize(size);
-  return text;
-}
 
 class ASplicedTunnel : public test::ExchangeFixture {
  protected:
@@ -37,7 +27,7 @@ class ASplicedTunnel : public test::ExchangeFixture {
     one.outgoing.clear();
     return one;
   }
-  const std::string flow_ = counted(kFlow);
+  const std::string flow_ = numbered(kFlow);
 };
 
 TEST_F(ASplicedTunnel, PassesAllBytesInOrder) {
@@ -89,7 +79,7 @@ TEST_F(ASplicedTunnel, IsCopiedWhereTheSystemCannotSplice) {
 
 TEST_F(ASplicedTunnel, GivesTheTurnToOthers) {
   test::MemoryWire& one = tunnelled();
-  const std::string flow = counted(std::size_t{4} << 20);
+  const std::string flow = numbered(std::size_t{4} << 20);
   exec::assume_on_loop();
   Connection& connection = *plane_.environment.connections.at(0);
   origin(0).incoming.append(flow);
@@ -136,17 +126,12 @@ TEST_F(ASplicedTunnel, OfAnOriginThatResetsEndsVisibly) {
 }
 
 TEST_F(ASplicedTunnel, CountsInTheAccessLog) {
-  const Fd file(memfd_create("log", 0));
-  ASSERT_TRUE(log::start({.fd = file.get()}));
-  log::set_access(true, 1);
+  test::AccessLogFile log;
   test::MemoryWire& one = tunnelled();
   plane_.from_origin(0, flow_, true);
   send(one, "", true);
   plane_.pass(1s);  // lines are collected for less than that
-  log::stop();
-  log::set_access(false, 1);
-  std::string said(4096, '\0');
-  said.resize(static_cast<std::size_t>(pread(file.get(), said.data(), said.size(), 0)));
+  const std::string said = log.text();
   EXPECT_TRUE(has(said, "\"bytes_out\":1000000,")) << said;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <string>
@@ -17,6 +18,14 @@ namespace carpool::test {
 
 inline constexpr std::string_view kGetRequest = "GET http://a.test/1 HTTP/1.1\r\nHost: a.test\r\n\r\n";
 inline constexpr std::string_view kEmpty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+// A text of this size in which each place can be recognized.
+inline std::string numbered(std::size_t size) {
+  std::string text;
+  for (int n = 0; text.size() < size; ++n) text += std::to_string(n) + " ";
+  text.resize(size);
+  return text;
+}
 
 class ExchangeFixture : public ::testing::Test {
  protected:
