@@ -5,6 +5,7 @@ import pathlib
 import socket
 import ssl
 import sys
+import threading
 
 import pytest
 
@@ -19,6 +20,7 @@ from harness.pressure import Pressure  # noqa: E402
 from harness.successor import Successor  # noqa: E402
 from harness.wait import until  # noqa: E402
 from harness.webhook import Webhook  # noqa: E402
+from harness.wire import Stream  # noqa: E402
 
 
 def pytest_addoption(parser):
@@ -222,3 +224,26 @@ def starting(line):
     start.settle = lambda: [opened.pop().close() for _ in list(opened)]
     yield start
     start.settle()
+
+
+@pytest.fixture
+def peer():
+    """A TCP server that gives each connection to a function of its own: peer(function) -> port."""
+    listeners = []
+
+    def start(talk):
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+
+        def accept():
+            while True:
+                try:
+                    sock, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=lambda: talk(Stream(sock)), daemon=True).start()
+        threading.Thread(target=accept, daemon=True).start()
+        return listener.getsockname()[1]
+    yield start
+    for listener in listeners:
+        listener.close()

@@ -7,30 +7,6 @@ from urllib.parse import quote
 import pytest
 from harness.ports import free_port
 from harness.wait import until
-from harness.wire import Stream
-
-
-@pytest.fixture
-def peer():
-    """A TCP server that gives each connection to a function of its own: peer(function) -> port."""
-    listeners = []
-
-    def start(talk):
-        listener = socket.create_server(("127.0.0.1", 0))
-        listeners.append(listener)
-
-        def accept():
-            while True:
-                try:
-                    sock, _ = listener.accept()
-                except OSError:
-                    return
-                threading.Thread(target=lambda: talk(Stream(sock)), daemon=True).start()
-        threading.Thread(target=accept, daemon=True).start()
-        return listener.getsockname()[1]
-    yield start
-    for listener in listeners:
-        listener.close()
 
 
 def echo(stream):
