@@ -104,7 +104,7 @@ TEST_F(AHedgedRequest, CancelsTheSecondAttemptAtOnceWhenTheLateResponseBegins) {
 TEST_F(AHedgedRequest, EndsASecondAttemptWhoseConnectionHasAnInterimHeadFromBeforeTheRequest) {
   test::MemoryWire& one = asked();
   asked();
-  for (const std::size_t n : {0, 1}) {
+  for (const std::size_t n : {std::size_t{0}, std::size_t{1}}) {
     plane_.from_origin(n, kEmpty);
     origin(n).outgoing.clear();
   }
