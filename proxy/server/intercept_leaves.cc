@@ -44,6 +44,7 @@ metrics::InterceptSample InterceptLeaves::sample(WallTime now) const {
 }
 
 std::vector<metrics::RefusalSample> InterceptLeaves::refusals_at(const std::string& label) const {
+  if (!intercepts_.leaf(label)) return {};
   std::vector<metrics::RefusalSample> all = intercepts_.refusals();
   std::erase_if(all, [&label](const metrics::RefusalSample& one) { return one.origin != label; });
   return all;

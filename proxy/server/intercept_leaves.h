@@ -51,6 +51,7 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
   // is tried again at the next call. Blocks.
   void renew(WallTime now);
   metrics::InterceptSample sample(WallTime now) const;
+  // Returns those of an origin that is intercepted now.
   std::vector<metrics::RefusalSample> refusals_at(const std::string& label) const;
 
  private:
