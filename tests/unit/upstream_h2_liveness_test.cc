@@ -339,6 +339,15 @@ TEST_F(ASlowUpload, EndsWithItsSessionWhenNothingPrecedesThePingAnyMore) {
   EXPECT_EQ(near_.failures, 1U);
 }
 
+TEST_F(ASlowUpload, EndsWithItsSessionSoonAfterWhatPrecedesThePingWasTaken) {
+  begin();
+  rest(seconds(5));
+  origin_->receive(wire().deliver_up(SIZE_MAX), world_.now);
+  turn(0);
+  for (int n = 0; n < 5; ++n) rest(milliseconds(750));
+  EXPECT_EQ(near_.failures, 1U) << "a quarter of the time later, not a whole one";
+}
+
 // ---- what a turn sends ----
 
 class ABusySession : public ASilentSession {};

@@ -21,6 +21,7 @@ constexpr std::uint32_t kMaxDelivering = 8;            // each may hold a write 
 
 // After this time without a byte, a PING precedes the next request, or checks on pending ones.
 constexpr Duration kPingAfter = std::chrono::seconds(5);
+constexpr int kPingLooks = 4;                               // within the time that a PING has
 constexpr Duration kPingTimeout = std::chrono::seconds(3);  // timeout of the acknowledgement
 // The time from one PING to the next with no frame of a response between them, beside open streams. A server of gRPC
 // ends a session after the fourth PING without such a frame, unless five minutes are between them
@@ -366,27 +367,28 @@ void H2Connection::send_liveness_ping(bool hold) {
   awaiting_ping_ack_ = hold;
 }
 
-// Arms the one timer for all streams. It checks periodically, and sends a PING if nothing was received.
+// Arms the one timer for all streams. It checks periodically, and sends a PING if nothing was received. While one is
+// not acknowledged, it looks more often, because no event says when output is.
 void H2Connection::arm_timer() {
   if (timer_.armed() && ping_sent_at_ == Instant{}) return;
-  timer_.arm(ping_sent_at_ != Instant{} ? ping_sent_at_ + ping_timeout() : host_.loop().now() + kPingAfter);
+  const Instant now = host_.loop().now();
+  timer_.arm(ping_sent_at_ != Instant{} ? std::min(now + ping_timeout() / kPingLooks, ping_sent_at_ + ping_timeout())
+                                        : now + kPingAfter);
 }
 
 void H2Connection::on_timer() {
   exec::assume_on_loop();
   if (dead_) return;
   const Instant now = host_.loop().now();
-  if (ping_sent_at_ != Instant{} && now >= ping_sent_at_ + ping_timeout()) {
-    if (ping_is_on_its_way()) {
-      ping_sent_at_ = now;
-      return arm_timer();
-    }
+  if (ping_sent_at_ != Instant{}) {
+    if (ping_is_on_its_way()) ping_sent_at_ = now;
+    if (now < ping_sent_at_ + ping_timeout()) return arm_timer();
     fail(pool::CloseCause::unhealthy,
          {FaultKind::connection_terminated, Side::upstream, "the origin does not answer PING"});
     return;
   }
   if (open_.empty()) return session_.rest();  // releases memory while idle
-  if (ping_sent_at_ == Instant{} && now - last_read_ >= kPingAfter && may_ping()) send_liveness_ping(false);
+  if (now - last_read_ >= kPingAfter && may_ping()) send_liveness_ping(false);
   arm_timer();
 }
 
