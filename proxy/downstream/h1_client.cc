@@ -10,6 +10,7 @@
 #include "proxy/exchange/exchange_context.h"
 #include "proxy/exchange/overload_state.h"
 #include "proxy/net/io_limits.h"
+#include "proxy/upstream/private_connection.h"
 
 namespace carpool::proxy {
 
@@ -68,11 +69,11 @@ void H1Client::run() {
 }
 
 void H1Client::run_soon() {
-  if (state_ != State::closed && !advancing_ && !exec::Deferred::linked()) context_.loop.defer(*this);
+  if (!over() && !advancing_ && !exec::Deferred::linked()) context_.loop.defer(*this);
 }
 
 void H1Client::advance() {
-  if (state_ == State::closed) return;
+  if (over()) return;
   constexpr std::uint8_t kTurnSteps = 16;
   advancing_ = true;
   left_ = kTurnSteps;  // a client that pipelines endlessly must not starve others
@@ -84,25 +85,25 @@ void H1Client::advance() {
   }
   if (state_ == State::open) watch_half_close();
   advancing_ = false;
-  if (state_ == State::closed) return clients_.destroy_later(*this);
+  if (over()) return clients_.destroy_later(*this);
   arm_timer();
 }
 
 // Runs one step of this connection; returns false if nothing remains to do until the next event.
 bool H1Client::step() {
-  if (state_ == State::closed) return false;
+  if (over()) return false;
   if (!write_queue_.empty() && !flush_waiting()) return false;
-  if (state_ == State::lingering) return discard_input();
-  if (close_when_sent_) {
+  if (lingers()) return discard_input();
+  if (closes_when_sent()) {
     if (write_queue_.empty()) end_gracefully();
-    return state_ == State::lingering;
+    return lingers();
   }
-  if (eof_ && pending_ == nullptr) {
+  if (fin_ != Fin::none && pending_ == nullptr) {
     // A reset may follow the FIN. A client without a request is closed in any case.
     if (transport_->hangup_seen() && exchange_ != nullptr) notice_hangup();
-    if (state_ == State::closed) return false;
+    if (over()) return false;
     on_eof();
-    return state_ == State::open && close_when_sent_;
+    return closes_when_sent();
   }
   if (may_read()) return read_some();
   if (transport_->hangup_seen()) notice_hangup();
@@ -121,17 +122,16 @@ bool H1Client::flush_waiting() {
     transport_->shut_write();
   }
   if (write_queue_.bytes_written() != written) progress_at_ = context_.loop.now();
-  if (exchange_ != nullptr && head_complete_ && write_queue_.bytes_written() != written)
-    exchange_->on_client_progress();
-  if (exchange_ != nullptr && head_complete_ && before >= kHighWatermark && write_queue_.size() < kHighWatermark)
+  if (exchange_runs() && write_queue_.bytes_written() != written) exchange_->on_client_progress();
+  if (exchange_runs() && before >= kHighWatermark && write_queue_.size() < kHighWatermark)
     exchange_->on_client_writable();
-  return state_ != State::closed;
+  return !over();
 }
 
 bool H1Client::may_read() const {
-  if (exchange_ == nullptr || !head_complete_)
-    return write_queue_.size() < kHighWatermark;  // the next request is parsed only when its response can be written
-  if (!exchange_->tunnelled() && request_complete_) return false;
+  // the next request is parsed only when its response can be written
+  if (!exchange_runs()) return write_queue_.size() < kHighWatermark;
+  if (request_state_ == RequestState::complete && !exchange_->tunnelled()) return false;
   return exchange_->wants_input();
 }
 
@@ -140,7 +140,7 @@ bool H1Client::read_some() {
     const std::unique_ptr<const std::string> bytes = std::move(pending_);
     return parse(*bytes);
   }
-  if (eof_ || !transport_->maybe_readable()) return false;
+  if (fin_ != Fin::none || !transport_->maybe_readable()) return false;
   const exec::ReadBuffer buffer(context_.loop);
   const net::IoResult io = transport_->read(buffer.span());
   switch (io.io) {
@@ -149,7 +149,7 @@ bool H1Client::read_some() {
     case net::Io::would_block:
       return false;
     case net::Io::eof:
-      eof_ = true;
+      fin_ = Fin::received;
       return true;
     case net::Io::failed:
       lost();
@@ -162,7 +162,7 @@ bool H1Client::read_some() {
 net::Io H1Client::read_ahead() {
   const exec::ReadBuffer buffer(context_.loop);
   const net::IoResult io = transport_->read(buffer.span());
-  if (io.io == net::Io::eof) eof_ = true;
+  if (io.io == net::Io::eof && fin_ == Fin::none) fin_ = Fin::received;
   if (io.io == net::Io::failed) lost();
   if (io.io != net::Io::ok) return io.io;
   if (pending_ == nullptr) pending_ = std::make_unique<std::string>();
@@ -173,7 +173,8 @@ net::Io H1Client::read_ahead() {
 // Called if the socket reports a hang-up while the client must not be read. A FIN is only a half-close: the client may
 // still wait for its response, for as long as listen.half_close allows.
 void H1Client::notice_hangup() {
-  while (!eof_ && (pending_ == nullptr || pending_->size() < kHighWatermark) && transport_->maybe_readable()) {
+  while (fin_ == Fin::none && (pending_ == nullptr || pending_->size() < kHighWatermark) &&
+         transport_->maybe_readable()) {
     const net::Io last = read_ahead();
     if (last == net::Io::failed) return;
     if (last == net::Io::would_block) break;

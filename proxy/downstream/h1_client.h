@@ -8,11 +8,13 @@
 #include <optional>
 #include <string>
 
+#include "base/assert.h"
 #include "base/intrusive.h"
 #include "exec/loop.h"
 #include "proxy/config/config.h"
 #include "proxy/downstream/client_connection.h"
 #include "proxy/downstream/client_identity.h"
+#include "proxy/downstream/h1_client_state.h"
 #include "proxy/exchange/client_stream.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/http/h1/codec.h"
@@ -20,12 +22,12 @@
 #include "proxy/net/discarded_input.h"
 #include "proxy/net/transport.h"
 #include "proxy/net/write_queue.h"
-#include "proxy/upstream/private_connection.h"
 
 namespace carpool::proxy {
 
 class ClientOwner;
 struct ExchangeContext;
+class PrivateConnection;
 
 class H1Client final : public ClientConnection, public exec::Watcher, public ClientStream, private exec::Deferred {
  public:
@@ -38,7 +40,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   // `why`.
   Status start(std::string head, metrics::Intercept why) LOOP_ONLY;
 
-  Listener* listener() const override { return handed_over_ ? nullptr : &listener_; }
+  Listener* listener() const override { return state_ == State::handed_over ? nullptr : &listener_; }
 
   // ---- ClientStream: called by the exchange ----
   std::string_view peer() const override;
@@ -47,7 +49,9 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   std::string_view tls_version() const override { return {tls_, tls_size_}; }
   bool accepted_while_shedding() const override { return accepted_while_shedding_; }
   std::uint64_t fairness_key() const override;
-  bool request_complete() const override LOOP_ONLY { return request_complete_ || body_at_hand_; }
+  bool request_complete() const override LOOP_ONLY {
+    return request_state_ == RequestState::complete || request_state_ == RequestState::body_at_hand;
+  }
   bool send_informational(const http::ResponseHead& head) override LOOP_ONLY;
   bool send_head(const http::ResponseHead& head, bool close) override LOOP_ONLY;
   void send_body(std::string_view bytes) override LOOP_ONLY;
@@ -76,10 +80,36 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   void end() override LOOP_ONLY;
 
  private:
-  enum class State : std::uint8_t { open, lingering, closed };
+  using State = H1ClientState;
+  using RequestState = H1RequestState;
   // PrivateState: the state of the connection that authenticated this client. `broken`: it has ended, and this
   // connection ends with it.
   enum class PrivateState : std::uint8_t { none, kept, lent, broken };
+  // Fin: the FIN of the client. `forwarded`: the tunnel was notified of it.
+  enum class Fin : std::uint8_t { none, received, forwarded };
+  // Drain: `draining`: the connection ends after the current response. `ending`: also if it is idle.
+  enum class Drain : std::uint8_t { none, draining, ending };
+  // ResponseEnd: the connection after the current response. `closes`: the response carries Connection: close.
+  // `delimited`: the close is its end, or it is a tunnel. `truncated`: a fault inside the tunnelled protocol replaces
+  // it.
+  enum class ResponseEnd : std::uint8_t { persists, closes, delimited, truncated };
+
+  void enter(State state) {
+    CARPOOL_ASSERT(kH1ClientTransitions.allows(state_, state));
+    state_ = state;
+  }
+  void enter(RequestState state) {
+    CARPOOL_ASSERT(kH1RequestTransitions.allows(request_state_, state));
+    request_state_ = state;
+  }
+  bool sends() const { return state_ <= State::truncated; }  // responses
+  bool over() const { return state_ == State::closed || state_ == State::handed_over; }
+  bool closes_when_sent() const { return state_ == State::closing || state_ == State::truncated; }
+  bool lingers() const { return state_ == State::lingering || state_ == State::resetting; }
+  // Returns true if the exchange has its request head and has not ended.
+  bool exchange_runs() const {
+    return request_state_ >= RequestState::body_at_hand && request_state_ <= RequestState::complete;
+  }
 
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void on_private_end();
@@ -90,8 +120,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   bool flush_waiting() LOOP_ONLY;
   BatchLease& out() LOOP_ONLY;  // the batch that the next flush() sends
   http::ReplyRules reply_rules(bool close) const LOOP_ONLY;
-  http::ReplyRules local_reply_rules(bool close) const LOOP_ONLY;
-  bool closes_after_reply() const LOOP_ONLY;
+  http::ReplyRules begin_local_reply(bool keep) LOOP_ONLY;
   bool may_read() const LOOP_ONLY;
   bool read_some() LOOP_ONLY;
   net::Io read_ahead() LOOP_ONLY;
@@ -101,12 +130,14 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   void leave_socket() LOOP_ONLY;
   void upgrade_to_h2(std::string_view bytes) LOOP_ONLY;
   std::size_t feed(std::string_view bytes) LOOP_ONLY;
+  void drop_exchange() LOOP_ONLY;
   bool on_parse_result(const http::ParseResult& fed, std::size_t more) LOOP_ONLY;
   bool begin_request(std::size_t more) LOOP_ONLY;
   bool is_gateway() const LOOP_ONLY;
   bool ends_connect_here(std::size_t more) LOOP_ONLY;
   void on_eof() LOOP_ONLY;
   void refuse(const Fault& fault) LOOP_ONLY;
+  void close_when_sent(bool truncated) LOOP_ONLY;
   void end_gracefully() LOOP_ONLY;
   bool discard_input() LOOP_ONLY;
   void await_more_input() LOOP_ONLY;
@@ -123,7 +154,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   void poll_acks() LOOP_ONLY;
   // Returns true if a part of a head was read.
   bool in_head() const {
-    return (exchange_ != nullptr && !head_complete_ && reader_.in_head()) || (preface_ > 0 && preface_ != kNoPreface);
+    return (request_state_ == RequestState::head && reader_.in_head()) || (preface_ > 0 && preface_ != kNoPreface);
   }
   AfterExchange end_batch(AfterExchange next) LOOP_ONLY;
   void close() LOOP_ONLY;
@@ -160,26 +191,18 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   std::uint8_t preface_ = 0;  // bytes of the HTTP/2 preface with which the connection began; 0 before the first byte
   std::optional<metrics::Intercept> tunnel_;  // why its CONNECT was not intercepted
   State state_ = State::open;
-  std::uint8_t left_ = 0;      // reads and requests that this turn may still begin
-  bool body_at_hand_ = false;  // a request begins whose whole body was read with its head
+  RequestState request_state_ = RequestState::none;
+  Fin fin_ = Fin::none;
+  Drain drain_ = Drain::none;
+  ResponseEnd response_end_ = ResponseEnd::persists;
+  std::uint8_t left_ = 0;  // reads and requests that this turn may still begin
   const bool accepted_while_shedding_ : 1;
-  bool handed_over_ : 1 = false;       // another client took the connection over
   bool advancing_ : 1 = false;         // inside advance(), where a nested call returns at once
-  bool head_complete_ : 1 = false;     // the exchange has its request head
-  bool request_complete_ : 1 = true;   // the whole request was read
-  bool eof_ : 1 = false;               // the client sent FIN
   bool informed_ : 1 = false;          // a 1xx of the exchange was sent after the client's FIN
-  bool eof_forwarded_ : 1 = false;     // the tunnel was notified of the FIN
   bool connect_answered_ : 1 = false;  // CONNECT was answered before this client took the connection over
-  bool draining_ : 1 = false;
-  bool ending_ : 1 = false;            // drain() was called: the client closes when idle
   bool unannounced_ : 1 = false;       // the current response began without Connection: close before the drain
-  bool close_sent_ : 1 = false;        // the response carries Connection: close
   bool head_timed_ : 1 = false;        // header_timeout is running
   bool shut_after_flush_ : 1 = false;  // tunnel: send FIN after the write queue
-  bool close_when_sent_ : 1 = false;
-  bool close_is_end_ : 1 = false;  // the response is close-delimited, or a tunnel
-  bool cut_ : 1 = false;           // the response is truncated: end with a reset
 };
 
 }  // namespace carpool::proxy

@@ -14,6 +14,7 @@
 #include "proxy/net/plain_transport.h"
 #include "proxy/telemetry/loop_stats.h"
 #include "proxy/upstream/origin/origin_runtime.h"
+#include "proxy/upstream/private_connection.h"
 
 namespace carpool::proxy {
 
@@ -34,20 +35,24 @@ constexpr Duration kAckPoll = std::chrono::milliseconds(20);
 
 // ---- ends ----
 
+void H1Client::close_when_sent(bool truncated) {
+  enter(truncated ? State::truncated : State::closing);
+}
+
 // Called when everything is sent. Sends FIN, then discards further input, so that no reset overtakes the response.
 void H1Client::end_gracefully() {
-  close_when_sent_ = false;
-  if (cut_) return cut_off();
-  if (eof_ || (pending_ == nullptr && !transport_->maybe_readable() && request_complete_)) return close();
+  if (state_ == State::truncated) return cut_off();
+  const bool all_read = pending_ == nullptr && !transport_->maybe_readable() && request_state_ == RequestState::none;
+  if (fin_ != Fin::none || all_read) return close();
   pending_.reset();
   transport_->shut_write();
-  state_ = State::lingering;
+  enter(State::lingering);
   progress_at_ = context_.loop.now();
   await_more_input();
 }
 
 void H1Client::await_more_input() {
-  const Instant end = progress_at_ + (ending_ ? net::kLingerTime : kMaxLinger);
+  const Instant end = progress_at_ + (drain_ == Drain::ending ? net::kLingerTime : kMaxLinger);
   timer_.arm(std::min(context_.loop.now() + kLingerSilence, end));
 }
 
@@ -55,7 +60,7 @@ void H1Client::await_more_input() {
 // it waits until the client's kernel has acknowledged everything; a client that reads nothing for idle_timeout is reset
 // anyway.
 void H1Client::cut_off() {
-  state_ = State::lingering;
+  enter(State::resetting);
   transport_->reset_on_close();
   unacked_bytes_ = UINT32_MAX;
   poll_acks();
@@ -71,17 +76,18 @@ void H1Client::poll_acks() {
 
 // Returns true if more input may be waiting.
 bool H1Client::discard_input() {
+  const bool resets = state_ == State::truncated || state_ == State::resetting;
   if (!transport_->maybe_readable()) return false;
   const exec::ReadBuffer buffer(context_.loop);
   const net::Io last = discarded_.discard_some(*transport_, buffer.span());
-  if (last == net::Io::failed || (last == net::Io::eof && !cut_)) close();
+  if (last == net::Io::failed || (last == net::Io::eof && !resets)) close();
   if (last != net::Io::ok) return false;
-  if (!cut_) await_more_input();
+  if (!resets) await_more_input();
   return true;
 }
 
 void H1Client::lost() {
-  if (state_ == State::closed) return;
+  if (over()) return;
   note_unused();
   close();
 }
@@ -93,27 +99,22 @@ void H1Client::note_use() {
 
 // Reports that the client has ended the connection.
 void H1Client::note_unused() {
-  if (preface_ == 0 && state_ == State::open && interception() != nullptr) {
+  if (preface_ == 0 && sends() && interception() != nullptr) {
     clients_.interceptor().on_unused(*interception());
   }
 }
 
 void H1Client::close() {
-  if (state_ == State::closed) return;
-  state_ = State::closed;
+  if (over()) return;
+  enter(State::closed);
   if (transport_->flooded()) context_.stats.note_tls_flood(peer());
   // Reset instead of closing cleanly, so the client cannot mistake a truncated response for a complete one.
-  const bool response_incomplete =
-      !write_queue_.empty() || (exchange_ != nullptr && head_complete_ && exchange_->response_incomplete());
-  if (close_is_end_ && response_incomplete) transport_->reset_on_close();
-  if (exchange_ != nullptr) {
-    Exchange& exchange = *exchange_;
-    if (head_complete_) {
-      exchange.on_client_gone();
-    } else {
-      exchange_ = nullptr;
-      context_.exchanges.give_back(exchange);
-    }
+  const bool response_incomplete = !write_queue_.empty() || (exchange_runs() && exchange_->response_incomplete());
+  if (response_end_ == ResponseEnd::delimited && response_incomplete) transport_->reset_on_close();
+  if (exchange_runs()) {
+    exchange_->on_client_gone();
+  } else if (exchange_ != nullptr) {
+    drop_exchange();
   }
   out_.discard();
   private_.reset();
@@ -125,9 +126,9 @@ void H1Client::close() {
 
 // Called when the process ends. A client that has no byte of its response receives an error reply.
 void H1Client::end() {
-  if (state_ == State::open && exchange_ != nullptr && head_complete_ && !exchange_->response_incomplete()) {
+  if (state_ == State::open && exchange_runs() && !exchange_->response_incomplete()) {
     exchange_->on_request_broken({FaultKind::draining, Side::self, "the proxy is stopping"});
-    if (state_ == State::open && write_queue_.empty()) {
+    if (sends() && write_queue_.empty()) {
       transport_->shut_write();
       // A reset caused by unread bytes would destroy the response.
       for (int reads = 0; reads < kLastReads && discard_input(); ++reads) {
@@ -138,14 +139,14 @@ void H1Client::end() {
 }
 
 void H1Client::start_graceful_close() {
-  draining_ = true;
-  if (exchange_ != nullptr && head_complete_ && exchange_->response_incomplete()) unannounced_ = true;
+  if (drain_ == Drain::none) drain_ = Drain::draining;
+  if (exchange_runs() && exchange_->response_incomplete()) unannounced_ = true;
 }
 
 void H1Client::drain() {
   H1Client::start_graceful_close();
-  ending_ = true;
-  if (state_ == State::lingering && !cut_) {
+  drain_ = Drain::ending;
+  if (state_ == State::lingering) {
     progress_at_ = context_.loop.now();
     return await_more_input();
   }
@@ -157,23 +158,23 @@ Instant H1Client::last_request_until() const {
 }
 
 void H1Client::end_soon() {
-  if (head_complete_ || close_when_sent_) return;
+  if (state_ != State::open || exchange_runs()) return;
   if (progress_at_ == Instant{}) progress_at_ = context_.loop.now();  // its first request may be on the way
   if (context_.loop.now() < last_request_until()) return arm_timer();
   static_cast<void>(end_if_idle());
 }
 
 bool H1Client::end_if_idle() {
-  if (state_ == State::lingering && !cut_) {
+  if (state_ == State::lingering) {
     close();
     return true;
   }
-  if (state_ != State::open || head_complete_ || in_head() || close_when_sent_) return false;
+  if (state_ != State::open || exchange_runs() || in_head()) return false;
   if (finds_input()) {
     run_soon();
     return false;
   }
-  close_when_sent_ = true;
+  enter(State::closing);
   run_soon();
   return true;
 }
@@ -187,7 +188,7 @@ bool H1Client::finds_input() {
 // ---- timeouts ----
 
 void H1Client::arm_timer() {
-  if (state_ != State::open) return;
+  if (!sends()) return;
   const Instant now = context_.loop.now();
   if (in_head()) {
     // Begins with the first byte of the head.
@@ -196,20 +197,22 @@ void H1Client::arm_timer() {
     return;
   }
   head_timed_ = false;
-  const bool idle = !head_complete_ && write_queue_.empty() && !close_when_sent_;
+  const bool idle = state_ == State::open && !exchange_runs() && write_queue_.empty();
   const bool unread = exchange_ == nullptr && !write_queue_.empty();
   const Instant idle_until = deadline_after(unread ? progress_at_ : now, listen_.idle_timeout);
-  timer_.arm(std::min({idle_until, half_closed_until_, ending_ && idle ? last_request_until() : kNever}));
+  timer_.arm(
+      std::min({idle_until, half_closed_until_, drain_ == Drain::ending && idle ? last_request_until() : kNever}));
 }
 
 void H1Client::on_timer() {
   exec::assume_on_loop();
-  if (state_ == State::lingering) return cut_ ? poll_acks() : close();
+  if (state_ == State::lingering) return close();
+  if (state_ == State::resetting) return poll_acks();
   // The exchange ended in this turn. advance() follows and ends the connection (with a reset after a truncated
   // response) or arms the timer again.
   if (exec::Deferred::linked()) return;
-  if (exchange_ != nullptr && head_complete_) return advance();  // half_close; the exchange has its own deadlines
-  if (!in_head()) {                                              // idle, or the client does not read its last response
+  if (exchange_runs()) return advance();  // half_close; the exchange has its own deadlines
+  if (!in_head()) {                       // idle, or the client does not read its last response
     if (finds_input()) return advance();
     if (!write_queue_.empty()) transport_->reset_on_close();
     return close();
@@ -223,8 +226,8 @@ void H1Client::on_timer() {
 // Returns true if the client sent FIN after its whole request and waits for a response of which no byte was sent, and
 // no interim one since the FIN. Unread bytes of another request may precede the FIN.
 bool H1Client::half_closed() const {
-  return (eof_ || transport_->hangup_seen()) && exchange_ != nullptr && head_complete_ && request_complete_ &&
-         !informed_ && !exchange_->response_incomplete();
+  return (fin_ != Fin::none || transport_->hangup_seen()) && request_state_ == RequestState::complete && !informed_ &&
+         !exchange_->response_incomplete();
 }
 
 // Each response has its own period. A client that is gone resets the connection when the previous response is sent.

@@ -21,14 +21,14 @@ bool H1Client::ends_connect_here(std::size_t more) {
   tunnel_ = why;
   if (connect == nullptr) return false;
   write_tunnel_response(out().text(), exchange_->request().version, context_.pseudonym);
-  context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
+  drop_exchange();
   if (!flush() || !write_queue_.empty()) {  // the socket does not accept even these bytes
     lost();
     return true;
   }
   leave_socket();
   clients_.intercept(listener_, std::move(connect), transport_->release_socket(), std::string(peer_.known()),
-                     draining_);
+                     drain_ != Drain::none);
   return true;
 }
 

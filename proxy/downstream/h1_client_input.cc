@@ -39,7 +39,7 @@ class ReadBody final : public http::BodySink {
 bool H1Client::parse(std::string_view bytes) {
   if (preface_ != kNoPreface) return match_preface(bytes);
   std::size_t used = 0;
-  while (used < bytes.size() && left_ != 0 && state_ == State::open && !close_when_sent_ && may_read()) {
+  while (used < bytes.size() && left_ != 0 && state_ == State::open && may_read()) {
     if (exchange_ != nullptr && exchange_->tunnelled()) {
       exchange_->on_tunnel_bytes(bytes.substr(used));
       used = bytes.size();
@@ -47,11 +47,11 @@ bool H1Client::parse(std::string_view bytes) {
     }
     used += feed(bytes.substr(used));
   }
-  if (state_ != State::open || close_when_sent_) return state_ != State::closed;
+  if (state_ != State::open) return !over();
   if (used < bytes.size()) pending_ = std::make_unique<std::string>(bytes.substr(used));
   // The head and all of the body that arrived with it are sent in one write.
-  if (exchange_ != nullptr && head_complete_) exchange_->pump();
-  return state_ == State::open && (used == bytes.size() || may_read());
+  if (exchange_runs()) exchange_->pump();
+  return !over() && (used == bytes.size() || may_read());
 }
 
 // Checks whether the bytes are the HTTP/2 preface (RFC 9113 §3.3) or the beginning of an HTTP/1.1 request.
@@ -75,8 +75,7 @@ bool H1Client::match_preface(std::string_view bytes) {
 
 // Ends this client, whose socket another one takes over.
 void H1Client::leave_socket() {
-  state_ = State::closed;
-  handed_over_ = true;
+  enter(State::handed_over);
   timer_.disarm();
   exec::Deferred::unlink();
   context_.loop.unwatch(transport_->fd(), key_);
@@ -84,13 +83,14 @@ void H1Client::leave_socket() {
 
 void H1Client::upgrade_to_h2(std::string_view bytes) {
   leave_socket();
-  clients_.upgrade_to_h2(listener_, take_point(), std::move(transport_), std::string(peer_.known()), bytes, draining_);
+  clients_.upgrade_to_h2(listener_, take_point(), std::move(transport_), std::string(peer_.known()), bytes,
+                         drain_ != Drain::none);
 }
 
 std::size_t H1Client::feed(std::string_view bytes) {
   if (exchange_ == nullptr) {
     exchange_ = &context_.exchanges.acquire();
-    head_complete_ = request_complete_ = false;
+    enter(RequestState::head);
   }
   ReadBody body(exchange_);
   std::size_t used = 0;
@@ -106,6 +106,12 @@ std::size_t H1Client::feed(std::string_view bytes) {
   }
 }
 
+// Gives the exchange of an incomplete head back.
+void H1Client::drop_exchange() {
+  enter(RequestState::unread);
+  context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
+}
+
 // Handles the parser's result. Returns true to continue parsing. `more`: number of bytes read after the parsed part.
 bool H1Client::on_parse_result(const http::ParseResult& fed, std::size_t more) {
   switch (fed.progress) {
@@ -116,7 +122,7 @@ bool H1Client::on_parse_result(const http::ParseResult& fed, std::size_t more) {
       return !ends_connect_here(more) && begin_request(more);
     case http::Progress::message:
       reader_.reset();
-      request_complete_ = true;
+      enter(RequestState::complete);
       exchange_->on_request_end();
       return false;
   }
@@ -125,24 +131,25 @@ bool H1Client::on_parse_result(const http::ParseResult& fed, std::size_t more) {
 
 // `more`: number of bytes read after the head.
 bool H1Client::begin_request(std::size_t more) {
-  CARPOOL_ASSERT(!connect_answered_ || !(close_sent_ || close_is_end_));  // the first and only one: see start()
+  CARPOOL_ASSERT(!connect_answered_ || response_end_ == ResponseEnd::persists);  // the first and only one: see start()
   http::RequestHead& request = exchange_->request();
   if (request.version == http::Version::http10 && !is_gateway()) request.keep_alive = false;
   const std::uint64_t body = request.framing == http::Framing::length ? request.length : 0;
-  head_complete_ = true;
+  const bool at_hand = body != 0 && body <= more;
+  enter(at_hand ? RequestState::body_at_hand : RequestState::body);
   head_timed_ = false;  // another head may begin in this turn
   if (left_ != 0) --left_;
-  informed_ = close_is_end_ = close_sent_ = false;
-  body_at_hand_ = body != 0 && body <= more;
+  informed_ = false;
+  response_end_ = ResponseEnd::persists;
   exchange_->begin(*this);
-  const bool at_hand = std::exchange(body_at_hand_, false);
-  if (exchange_ != nullptr && exchange_->tunnelled()) {
-    request_complete_ = true;  // the CONNECT was dispatched already: these bytes belong to the tunnel
+  if (exchange_ == nullptr) {  // already answered; the connection continues only if no body follows
+    reader_.reset();
+    if (at_hand) skipped_ = static_cast<std::uint32_t>(body);  // at most `more`
     return false;
   }
-  if (exchange_ != nullptr) return true;
-  reader_.reset();  // already answered; the connection continues only if no body follows
-  if (at_hand) skipped_ = static_cast<std::uint32_t>(body);  // at most `more`
+  if (at_hand) enter(RequestState::body);
+  if (!exchange_->tunnelled()) return true;
+  enter(RequestState::complete);  // the CONNECT was dispatched already: these bytes belong to the tunnel
   return false;
 }
 
@@ -155,68 +162,70 @@ bool H1Client::is_gateway() const {
 
 // Replies with an error, because the bytes are not HTTP or exceed a limit.
 void H1Client::refuse(const Fault& fault) {
-  if (head_complete_) return exchange_->on_request_broken(fault);
+  if (exchange_runs()) return exchange_->on_request_broken(fault);
   const bool head = exchange_ != nullptr && exchange_->request().has_method("HEAD");
   const http::ReplyRules rules{
       .via_pseudonym = context_.pseudonym, .close = true, .head_request = head, .date = context_.wall_clock()};
   const std::uint16_t status = http::write_error_reply(out().text(), fault, rules);
   context_.stats.record_refused(peer(), fault, status);
   // Null as long as the bytes could be the beginning of the HTTP/2 preface.
-  if (exchange_ != nullptr) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
+  if (exchange_ != nullptr) drop_exchange();
   if (!flush()) return lost();
   progress_at_ = context_.loop.now();
-  close_when_sent_ = true;
+  enter(State::closing);
 }
 
 void H1Client::on_eof() {
   // Within a head the client waits for no response, except for the rest of the one before.
-  if (exchange_ != nullptr && !head_complete_) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
+  if (request_state_ == RequestState::head) drop_exchange();
   if (exchange_ == nullptr) {
     note_unused();
-    if (write_queue_.empty()) return close();
-    close_when_sent_ = true;
-    return;
+    return write_queue_.empty() ? close() : enter(State::closing);
   }
   if (exchange_->tunnelled()) {
-    if (eof_forwarded_) return;
-    eof_forwarded_ = true;
+    if (fin_ == Fin::forwarded) return;
+    fin_ = Fin::forwarded;
     exchange_->on_tunnel_input_end();
     return;
   }
-  if (!request_complete_) {
+  if (request_state_ != RequestState::complete) {
     exchange_->on_request_broken(
         {FaultKind::malformed_request, Side::client, "the client closed the connection inside its request"});
   }
 }
 
 void H1Client::on_exchange_end(AfterExchange next) {
+  const bool whole = request_state_ == RequestState::complete;
+  enter(whole ? RequestState::none : RequestState::unread);
   context_.exchanges.give_back(*std::exchange(exchange_, nullptr));
   half_closed_until_ = kNever;
   progress_at_ = context_.loop.now();
   if (private_state_ == PrivateState::lent) private_state_ = PrivateState::broken;  // the exchange did not return it
   switch (end_batch(next)) {
     case AfterExchange::keep:
-      if (close_sent_ || private_state_ == PrivateState::broken) close_when_sent_ = true;
-      if (!request_complete_) reader_.reset();  // the reply came with the head
-      request_complete_ = true;
+      if (!whole) {
+        reader_.reset();
+        enter(RequestState::none);
+      }
+      if (response_end_ != ResponseEnd::persists || private_state_ == PrivateState::broken) {
+        close_when_sent(response_end_ == ResponseEnd::truncated);
+      }
       break;
     case AfterExchange::close:
-      close_when_sent_ = true;
+      close_when_sent(response_end_ == ResponseEnd::truncated);
       break;
     case AfterExchange::cut:
     case AfterExchange::malformed_end:
-      cut_ = close_is_end_ || next == AfterExchange::malformed_end;
-      close_when_sent_ = true;
+      close_when_sent(response_end_ == ResponseEnd::delimited || next == AfterExchange::malformed_end);
       break;
     case AfterExchange::gone:
       if (!write_queue_.empty()) transport_->reset_on_close();
       return lost();
   }
-  head_complete_ = false;
   if (advancing_) return;  // advance() arms the timer
   // Usually no further turn is needed: no input is pending, and the socket was read to EAGAIN.
-  if (close_when_sent_ || eof_ || pending_ != nullptr || transport_->maybe_readable()) return run_soon();
-  arm_timer();
+  const bool input = fin_ != Fin::none || pending_ != nullptr || transport_->maybe_readable();
+  state_ != State::open || input ? run_soon() : arm_timer();
 }
 
 }  // namespace carpool::proxy

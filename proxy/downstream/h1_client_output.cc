@@ -18,7 +18,11 @@ http::ReplyRules H1Client::reply_rules(bool close) const {
   return rules;
 }
 
-http::ReplyRules H1Client::local_reply_rules(bool close) const {
+// Decides whether the connection persists after a reply of carpool's own. `keep`: the exchange permits it.
+http::ReplyRules H1Client::begin_local_reply(bool keep) {
+  const bool private_over = private_state_ == PrivateState::lent || private_state_ == PrivateState::broken;
+  const bool close = !keep || drain_ != Drain::none || private_over;
+  response_end_ = close ? ResponseEnd::closes : ResponseEnd::persists;
   http::ReplyRules rules = reply_rules(close);
   rules.date = context_.wall_clock();
   return rules;
@@ -33,17 +37,17 @@ bool H1Client::send_informational(const http::ResponseHead& head) {
   if (exchange_->request().version != http::Version::http11) return true;
   // A client that has left resets the connection when it gets this; one that stays waits for its response. Before its
   // FIN it tells neither.
-  informed_ = informed_ || eof_ || transport_->hangup_seen();
+  informed_ = informed_ || fin_ != Fin::none || transport_->hangup_seen();
   http::write_informational(out().text(), head, context_.pseudonym);
   return flush();
 }
 
 bool H1Client::send_head(const http::ResponseHead& head, bool close) {
-  http::ReplyRules rules = reply_rules(close || draining_ || private_state_ == PrivateState::broken);
+  http::ReplyRules rules = reply_rules(close || drain_ != Drain::none || private_state_ == PrivateState::broken);
   reply_framing_ = http::reply_framing(head, rules);
-  close_is_end_ = reply_framing_ == http::Framing::until_close;
-  if (close_is_end_) rules.close = true;
-  close_sent_ = rules.close;
+  const bool delimited = reply_framing_ == http::Framing::until_close;
+  if (delimited) rules.close = true;
+  response_end_ = delimited ? ResponseEnd::delimited : rules.close ? ResponseEnd::closes : ResponseEnd::persists;
   http::write_response(out().text(), head, rules);
   return rules.close;
 }
@@ -62,23 +66,15 @@ void H1Client::send_end(const http::Fields& trailers) {
 }
 
 std::uint16_t H1Client::send_fault(const Fault& fault, bool keep) {
-  if (connect_answered_) {  // the client already uses the tunnelled protocol
-    cut_ = close_sent_ = true;
-    std::string unsent;
-    return http::write_error_reply(unsent, fault, local_reply_rules(close_sent_));
-  }
-  close_sent_ = !keep || closes_after_reply();
-  return http::write_error_reply(out().text(), fault, local_reply_rules(close_sent_));
-}
-
-// Returns true if this client closes after a reply of carpool's own.
-bool H1Client::closes_after_reply() const {
-  return draining_ || private_state_ == PrivateState::lent || private_state_ == PrivateState::broken;
+  const http::ReplyRules rules = begin_local_reply(keep);
+  if (!connect_answered_) return http::write_error_reply(out().text(), fault, rules);
+  response_end_ = ResponseEnd::truncated;  // the client already uses the tunnelled protocol
+  std::string unsent;
+  return http::write_error_reply(unsent, fault, rules);
 }
 
 void H1Client::send_local_reply(bool keep) {
-  close_sent_ = !keep || closes_after_reply();
-  write_max_forwards_reply(out().text(), exchange_->request(), local_reply_rules(close_sent_));
+  write_max_forwards_reply(out().text(), exchange_->request(), begin_local_reply(keep));
 }
 
 bool H1Client::flush() {

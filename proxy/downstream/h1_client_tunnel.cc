@@ -9,7 +9,7 @@ namespace carpool::proxy {
 void H1Client::send_tunnel(const http::ResponseHead* switched) {
   std::string& out = this->out().text();
   reply_framing_ = http::Framing::none;
-  close_is_end_ = true;
+  response_end_ = ResponseEnd::delimited;
   if (connect_answered_) return;
   if (switched == nullptr) return write_tunnel_response(out, exchange_->request().version, context_.pseudonym);
   http::ReplyRules rules = reply_rules(false);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "proxy/net/address_policy.h"
 #include "proxy/telemetry/log.h"
 #include "proxy/telemetry/loop_stats.h"
@@ -40,8 +41,23 @@ bool PendingDial::is(const pool::Destination& destination, std::uint32_t index, 
 }
 
 std::string_view PendingDial::phase() const {
-  if (turn_.armed() && !certificates_failed_) return "rate limited (pool.connect_rate)";
-  return dial_ ? dial_->phase() : session_ ? std::string_view("in the HTTP/2 handshake") : "loading certificates";
+  switch (state_) {
+    case DialState::rate_limited:
+      return "rate limited (pool.connect_rate)";
+    case DialState::dialing:
+      return dial_->phase();
+    case DialState::settings:
+    case DialState::settings_ack:
+    case DialState::no_stream:
+      return "in the HTTP/2 handshake";
+    default:
+      return "loading certificates";
+  }
+}
+
+void PendingDial::enter(DialState state) {
+  CARPOOL_ASSERT(kDialTransitions.allows(state_, state));
+  state_ = state;
 }
 
 void PendingDial::start() {
@@ -53,38 +69,44 @@ void PendingDial::await_turn() {
   const Instant now = context_.loop.now();
   const std::optional<Duration> wait = origin_.connects.delay_until_allowed(now, origin_.pool.wait_timeout);
   if (wait && *wait == Duration::zero()) return load();
+  enter(DialState::rate_limited);
   context_.stats.count(origin_.slot, metrics::Limit::connections);
+  if (!wait) fault_at_turn_ = Fault{FaultKind::rate_limited, Side::self, "the origin's pool.connect_rate is exceeded"};
   turn_.arm(now + wait.value_or(Duration::zero()));
-  rate_exceeded_ = !wait;
 }
 
 void PendingDial::fail_later(Fault fault) {
+  enter(DialState::failing);
   dial_.reset();
-  certificates_failed_ = std::move(fault);
+  fault_at_turn_ = std::move(fault);
   turn_.arm(context_.loop.now());
 }
 
 void PendingDial::load() {
-  if (origin_.tls != nullptr) {
-    expects_mail_ = !origin_.tls->ready_or_notify(context_.loop, context_.tasks, *this);
-    if (expects_mail_) return;
+  if (origin_.tls != nullptr && !origin_.tls->ready_or_notify(context_.loop, context_.tasks, *this)) {
+    return enter(DialState::loading);
   }
   dial_now();
 }
 
-bool PendingDial::stop_waiting() {
-  if (expects_mail_ && origin_.tls->forget(*this)) expects_mail_ = false;
-  return !expects_mail_;
+void PendingDial::stop_waiting() {
+  if (state_ == DialState::loading && origin_.tls->forget(*this)) enter(DialState::stopping);
+}
+
+// Must be called before the dial is reported to the pool.
+void PendingDial::mark_over() {
+  const bool posted = state_ == DialState::loading && !origin_.tls->forget(*this);
+  enter(posted ? DialState::orphaned : DialState::over);
 }
 
 void PendingDial::destroy() {
-  ended_ = true;
-  if (!stop_waiting()) return;
+  if (state_ == DialState::orphaned) return;
   const std::unique_ptr<PendingDial> dies(this);
 }
 
 void PendingDial::give_up() {
   if (session_ || (dial_ && dial_->past_tcp())) return;
+  mark_over();
   dial_.reset();
   log_dial_cancelled(id_, destination_.label());
   destination_.given_up(std::move(reservation_), context_.loop.now());
@@ -92,6 +114,7 @@ void PendingDial::give_up() {
 }
 
 void PendingDial::fail(Fault fault) {
+  mark_over();
   dial_.reset();
   const Fault copy = fault;
   const bool warmed = warming();
@@ -104,20 +127,20 @@ void PendingDial::fail(Fault fault) {
 
 void PendingDial::on_turn() {
   exec::assume_on_loop();
-  if (certificates_failed_) return fail(std::move(*certificates_failed_));
-  if (!rate_exceeded_) return load();
-  fail({FaultKind::rate_limited, Side::self, "the origin's pool.connect_rate is exceeded"});
+  if (fault_at_turn_) return fail(std::move(*fault_at_turn_));
+  load();
 }
 
 void PendingDial::arrive() {
-  expects_mail_ = false;
-  if (ended_) return destroy();
-  dial_now();
+  if (state_ != DialState::orphaned) return dial_now();
+  enter(DialState::over);
+  destroy();
 }
 
 void PendingDial::never_arrives() {
-  expects_mail_ = false;
-  if (ended_) destroy();
+  if (state_ != DialState::orphaned) return enter(DialState::stopping);
+  enter(DialState::over);
+  destroy();
 }
 
 // All dials of a request that the origin refuses by GOAWAY have the time of one.
@@ -149,6 +172,7 @@ void PendingDial::dial_now() {
     plan.tls = tls_context_.get();
     plan.tasks = tasks_for_handshake();
   }
+  enter(DialState::dialing);
   dial_.emplace(context_.loop, resolver_, std::move(plan), *this);
   dial_->start();
 }
@@ -200,6 +224,7 @@ void PendingDial::finish(std::unique_ptr<Connection> made) {
   note_egress();
   if (origin_.tls != nullptr) made->made_under(*origin_.tls, tls_context_->fingerprint());
   const bool warmed = warming();
+  mark_over();
   destination_.dialed(std::move(reservation_), std::move(made), loop.now());
   if (warmed) context_.warm_up.on_warm_dial_ended(warm_up_, nullptr);
   owner_.finished(*this);
@@ -229,6 +254,7 @@ bool PendingDial::free_descriptor_after(const Fault& fault) {
 void PendingDial::start_h2(net::Dialed dialed) {
   exec::Loop& loop = context_.loop;
   session_ = std::make_unique<H2Connection>(context_.sessions, origin_, id_, std::move(dialed), loop.now());
+  enter(DialState::settings);
   dial_.reset();
   Result<exec::WatchKey> watched = loop.watch(session_->transport().fd(), *this);
   if (!watched) return fail(watched.take_fault());
@@ -241,14 +267,13 @@ void PendingDial::on_ready(exec::Ready ready) {
   Result<bool> established = session_->handshake(ready);
   if (!established && dial_after_goaway()) return;
   if (!established) return fail(established.take_fault());
-  *established || settings_known_ ? await_stream() : await_settings_ack();
+  *established || state_ == DialState::no_stream ? await_stream() : await_settings_ack();
 }
 
 void PendingDial::end_session() {
   if (session_) context_.loop.unwatch(session_->transport().fd(), key_);
   session_.reset();
   timeout_.disarm();
-  awaits_ack_ = settings_known_ = false;
 }
 
 bool PendingDial::dial_after_goaway() {
@@ -263,13 +288,15 @@ bool PendingDial::dial_after_goaway() {
 }
 
 void PendingDial::await_settings_ack() {
-  if (!session_->has_settings() || std::exchange(awaits_ack_, true)) return;
+  if (state_ != DialState::settings || !session_->has_settings()) return;
+  enter(DialState::settings_ack);
   timeout_.arm(std::min(context_.loop.now() + kSettingsAckTimeout, ends_));
 }
 
 void PendingDial::await_stream() {
-  settings_known_ = true;
-  session_->streams() == 0 ? timeout_.arm(ends_) : assign_slot();
+  if (session_->streams() != 0) return assign_slot();
+  enter(DialState::no_stream);
+  timeout_.arm(ends_);
 }
 
 void PendingDial::assign_slot() {
@@ -288,11 +315,12 @@ void PendingDial::assign_slot() {
 
 void PendingDial::on_settings_timeout() {
   exec::assume_on_loop();
-  if (session_->has_settings()) {
-    if (session_->streams() != 0 || context_.loop.now() < ends_) return await_stream();
-    return fail({FaultKind::connection_terminated, Side::upstream, "the origin allows no HTTP/2 stream (SETTINGS)"});
+  if (state_ == DialState::settings) {
+    return fail(
+        {FaultKind::connect_timeout, Side::upstream, "the origin sends no HTTP/2 SETTINGS after negotiating HTTP/2"});
   }
-  fail({FaultKind::connect_timeout, Side::upstream, "the origin sends no HTTP/2 SETTINGS after negotiating HTTP/2"});
+  if (session_->streams() != 0 || context_.loop.now() < ends_) return await_stream();
+  fail({FaultKind::connection_terminated, Side::upstream, "the origin allows no HTTP/2 stream (SETTINGS)"});
 }
 
 Result<bool> PendingDial::chose_h2(const net::Dialed& dialed) const {

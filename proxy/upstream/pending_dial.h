@@ -10,6 +10,7 @@
 #include "proxy/net/dial.h"
 #include "proxy/net/handshake_budget.h"
 #include "proxy/upstream/connection.h"
+#include "proxy/upstream/dial_state.h"
 #include "proxy/upstream/h2/connection.h"
 #include "proxy/upstream/pending_dial_owner.h"
 #include "proxy/upstream/upstream_context.h"
@@ -31,22 +32,23 @@ class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, pu
   // available connection serves the first waiter.
   void start() LOOP_ONLY;
 
-  // Reports the fault later, because start() must not call the pool.
-  void fail_later(Fault fault) LOOP_ONLY;
-  void load() LOOP_ONLY;
+  // Stops waiting for the TLS context. Without effect if the message about it is already posted.
+  void stop_waiting();
 
-  // Returns false if the message about the TLS context is already posted. The mailbox then owns this object until
-  // arrive().
-  bool stop_waiting();
-
-  // Destroys the dial, which has ended and is not in attempts_, as soon as its message is not posted.
+  // Destroys the dial, which is over and not in attempts_, or leaves that to its message, which is already posted.
   void destroy();
   void give_up() LOOP_ONLY;
   void fail(Fault fault) LOOP_ONLY;
 
  private:
+  void enter(DialState state);
   void await_turn() LOOP_ONLY;  // for pool.connect_rate
   void on_turn();
+  void load() LOOP_ONLY;
+
+  // Reports the fault later, because start() must not call the pool.
+  void fail_later(Fault fault) LOOP_ONLY;
+  void mark_over();
 
   // The TLS context is loaded or failed to load.
   void arrive() override LOOP_ONLY;
@@ -110,15 +112,11 @@ class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, pu
   std::uint64_t warm_up_ = 0;                        // of on_warm_dial_begun()
   std::optional<net::Dial> dial_;
   net::Address peer_;
-  bool expects_mail_ = false;      // waits for the TLS context
-  bool ended_ = false;             // exists only because its message is posted
-  bool descriptor_freed_ = false;  // free_a_descriptor() was called for this dial
-  bool rate_exceeded_ = false;     // of pool.connect_rate; reported after start(), which must not call the pool
-  std::optional<Fault> certificates_failed_;
-  bool awaits_ack_ = false;
+  DialState state_ = DialState::created;
+  bool descriptor_freed_ = false;       // free_a_descriptor() was called for this dial
+  std::optional<Fault> fault_at_turn_;  // that on_turn() reports
   std::uint32_t goaways_ = 0;
   Instant ends_{};  // pool.connect_timeout: until then the origin allows a stream, also on a dial after a GOAWAY
-  bool settings_known_ = false;  // the origin's first SETTINGS, and changes that follow them at once, have arrived
   std::unique_ptr<H2Connection> session_;  // waiting for SETTINGS
   exec::WatchKey key_;
   exec::Timer turn_;

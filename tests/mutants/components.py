@@ -263,11 +263,11 @@ FLOW = [
     m("a pipelining client keeps its loop", C + "h1_client_input.cc", "used < bytes.size() && left_ != 0 && state_ == State::open", "used < bytes.size() && state_ == State::open", PLANE),
     m("a head inherits the time of the one before", C + "h1_client_input.cc", "head_timed_ = false;  // another head may begin in this turn", "", PLANE),
     m("a pipelined request costs its client nothing", C + "h1_client_input.cc", "if (left_ != 0) --left_;", "", PLANE),
-    m("a client that ends inside its request waits", C + "h1_client_input.cc", "if (exchange_ != nullptr && !head_complete_) context_.exchanges.give_back(*std::exchange(exchange_, nullptr));", "", PLANE),
+    m("a client that ends inside its request waits", C + "h1_client_input.cc", "if (request_state_ == RequestState::head) drop_exchange();", "", PLANE),
     m("the end of a tunnel's client is passed on twice", C + "h1_client_input.cc", "exchange_->on_tunnel_input_end();", "", PLANE),
-    m("a refused request leaves its client open", C + "h1_client_input.cc", "if (!flush()) return lost();\n  progress_at_ = context_.loop.now();\n  close_when_sent_ = true;", "if (!flush()) return lost();\n  progress_at_ = context_.loop.now();", PLANE),
-    m("a client stays open after an exchange that asked for close", C + "h1_client_input.cc", "if (close_sent_ || private_state_ == PrivateState::broken) close_when_sent_ = true;", "", PLANE),
-    m("the exchange of a client that is gone goes on", C + "h1_client_close.cc", "exchange.on_client_gone();", "", PLANE),
+    m("a refused request leaves its client open", C + "h1_client_input.cc", "if (!flush()) return lost();\n  progress_at_ = context_.loop.now();\n  enter(State::closing);", "if (!flush()) return lost();\n  progress_at_ = context_.loop.now();", PLANE),
+    m("a client stays open after an exchange that asked for close", C + "h1_client_input.cc", "if (response_end_ != ResponseEnd::persists || private_state_ == PrivateState::broken) {\n        close_when_sent(response_end_ == ResponseEnd::truncated);\n      }", "", PLANE),
+    m("the exchange of a client that is gone goes on", C + "h1_client_close.cc", "exchange_->on_client_gone();", "", PLANE),
     m("a client of another origin gets the private connection", C + "h1_client_close.cc", "!private_ || private_->destination() != origin.destination", "!private_", PLANE),
     m("a request that was read before its client closes idle is lost", C + "h1_client_close.cc", "pending_ != nullptr || read_ahead() != net::Io::would_block",
       "read_ahead() != net::Io::would_block", "downstream_tests"),
@@ -282,9 +282,7 @@ FLOW = [
     m("a client's last chunk is not sent", C + "h1_client_output.cc", "if (reply_framing_ == http::Framing::chunked) http::write_last_chunk(out().text(), trailers);", "", PLANE),
     m("an HTTP/1.0 client gets an interim response", C + "h1_client_output.cc", "if (exchange_->request().version != http::Version::http11) return true;", "", PLANE),
     m("a reply says nothing of the close of a client whose own connection ended", C + "h1_client_output.cc", "private_state_ == PrivateState::lent || private_state_ == PrivateState::broken", "private_state_ == PrivateState::lent", PLANE),
-    m("a client is kept after a fault that asks for close", C + "h1_client_output.cc",
-      "close_sent_ = !keep || closes_after_reply();\n  return http::write_error_reply(out().text(), fault, local_reply_rules(close_sent_));",
-      "return http::write_error_reply(out().text(), fault, local_reply_rules(false));", PLANE),
+    m("a client is kept after a fault that asks for close", C + "h1_client_output.cc", "!keep || drain_ != Drain::none || private_over", "drain_ != Drain::none || private_over", PLANE),
 ]
 
 MUTANTS = EXECUTION + DECISIONS + FLOW
