@@ -109,6 +109,10 @@ constexpr bool matches(EntryWord word, std::uint32_t generation, LoopId home) {
 
 using AtomicWord = Atomic<std::uint64_t>;
 
+// Use: whether a user that gives the entry back counts as a use. `unserved`: it did not use the entry.
+enum class Use : std::uint8_t { served, unserved };
+enum class InspectionEnd : std::uint8_t { idle, closed };
+
 struct Change {
   bool done = false;
   EntryWord before, after;
@@ -165,20 +169,20 @@ inline Change try_acquire(AtomicWord& word, EntryWord& expected, LoopId home) {
 }
 
 // Removes one user. Fails if reserved, idle or closed (the caller then calls close). seq_cst: see try_enable.
-inline Change try_release(AtomicWord& word, bool used = true) {
+inline Change try_release(AtomicWord& word, Use use = Use::served) {
   return detail::change(word, std::memory_order_seq_cst, [=](EntryWord was, EntryWord& after) {
     after = was.users(was.users() - 1);
-    if (!used) after = after.used_once_less();
+    if (use == Use::unserved) after = after.used_once_less();
     return was.borrowed() && !was.closed();
   });
 }
 
-// Hands the entry from one borrower to the next without making it idle; `used`: it served the former one. acq_rel: the
+// Hands the entry from one borrower to the next without making it idle; `use`: that of the former one. acq_rel: the
 // next borrower, perhaps on another loop, reads what this one wrote.
-inline Change try_hand_off(AtomicWord& word, LoopId to, bool used = true) {
+inline Change try_hand_off(AtomicWord& word, LoopId to, Use use = Use::served) {
   return detail::change(word, std::memory_order_acq_rel, [=](EntryWord was, EntryWord& after) {
     after = was.moved_to(to);
-    if (used) after = after.used_once_more();
+    if (use == Use::served) after = after.used_once_more();
     return was.users() == 1 && !was.closed();
   });
 }
@@ -222,10 +226,10 @@ inline Change try_inspect(AtomicWord& word, std::uint32_t generation, LoopId hom
 }
 
 // inspecting -> idle (seq_cst: as in try_release), or vacant if there was data or the entry was terminated meanwhile.
-inline Change end_inspect(AtomicWord& word, bool still_idle) {
+inline Change end_inspect(AtomicWord& word, InspectionEnd end) {
   return detail::change(word, std::memory_order_seq_cst, [=](EntryWord was, EntryWord& after) {
     after = was.without(EntryWord::kInspecting);
-    if (!still_idle || was.closed()) after = after.with(EntryWord::kClosed).next_generation();
+    if (end == InspectionEnd::closed || was.closed()) after = after.with(EntryWord::kClosed).next_generation();
     return was.inspecting();
   });
 }

@@ -103,9 +103,9 @@ class Pool {
   std::uint32_t next_random(LoopId loop) { return finder_.next_random(loop); }
 
   // Removes one user. Returns false if the entry is closed or was not borrowed; the caller then calls close().
-  bool release(Entry<T>& entry, bool used = true) {
+  bool release(Entry<T>& entry, Use use = Use::served) {
     const bool pinned = entry.multiplexing().pinned;
-    const Change change = try_release(entry.word, used);
+    const Change change = try_release(entry.word, use);
     if (!change) return false;
     if (pinned) {
       finder_.mark_available(entry, change.after.home());

@@ -20,13 +20,12 @@ std::uint32_t late_in(const WaitQueue& waiters, Duration most, Instant now) {
 }
 }  // namespace
 
-// Applies changed settings: keeps the size within their bounds. `begins`: the size was fixed before. If memory for
-// measurements is exhausted, the size does not change. Measurements are never freed, because loops read them without
-// the mutex.
-void Destination::Impl::adopt_auto_size(bool begins, Instant now) {
+// Applies changed settings: keeps the size within their bounds. If memory for measurements is exhausted, the size
+// does not change. Measurements are never freed, because loops read them without the mutex.
+void Destination::Impl::adopt_auto_size(FormerSize former, Instant now) {
   if (!limits.auto_size()) return;
+  const bool begins = former == FormerSize::fixed || auto_size == nullptr;
   if (auto_size == nullptr) {
-    begins = true;
     try {
       auto_size = std::make_unique<AutoSize>(limits, loops);
     } catch (const std::bad_alloc&) {  // the next settings try again

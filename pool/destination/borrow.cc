@@ -81,7 +81,7 @@ bool Destination::Impl::search_and_acquire(Lease& lease, LoopId here, const Borr
     return reusability == Reusability::unwanted ? Match::skip : Match::evict;
   };
   for (;;) {
-    const auto found = search(here, true, now, matcher);
+    const auto found = search(here, Searcher::own_loop, now, matcher);
     relisted |= found.relisted;
     if (found.entry == nullptr) return false;
     SlotEntry& entry = *found.entry;

@@ -84,7 +84,7 @@ bool Destination::Impl::end_expired(SlotEntry& entry, EntryWord seen, CloseCause
 }
 
 void Destination::Impl::discard(SlotEntry& entry, CloseCause cause, Instant now) {
-  if (protocol_of(entry) == Protocol::h2) return release_and_drain(entry, cause, true, now);
+  if (protocol_of(entry) == Protocol::h2) return release_and_drain(entry, cause, SessionEnd::broken, now);
   DeferredActions actions;
   {
     const Held lock(mutex);
@@ -161,25 +161,25 @@ void keep_inspected(std::uint32_t index, Instant now) {
   entry.value.owner->keep_inspected(entry, now);
 }
 
-void close_inspected(std::uint32_t index, CloseCause cause, Instant now, bool in_order) {
+void close_inspected(std::uint32_t index, CloseCause cause, Instant now, OriginClose how) {
   SlotEntry& entry = static_cast<SlotEntry&>(*EntryIndex::process().find(index));
-  entry.value.owner->close_inspected(entry, cause, now, in_order);
+  entry.value.owner->close_inspected(entry, cause, now, how);
 }
 
 void Destination::Impl::keep_inspected(SlotEntry& entry, Instant now) {
-  const Change change = end_inspect(entry.word, true);
+  const Change change = end_inspect(entry.word, InspectionEnd::idle);
   CARPOOL_ASSERT(change);
   pool.publish(entry, change.after.home());
   pending.inspection_ended();  // after it is idle: after_idle() serves waiters that relied on the count
   after_idle(&entry, now);
 }
 
-void Destination::Impl::close_inspected(SlotEntry& entry, CloseCause cause, Instant now, bool in_order) {
+void Destination::Impl::close_inspected(SlotEntry& entry, CloseCause cause, Instant now, OriginClose how) {
   DeferredActions actions;
   {
     const Held lock(mutex);
-    if (cause == CloseCause::peer_closed) learn_idle_close(entry, in_order, now);
-    CARPOOL_ASSERT(end_inspect(entry.word, false));
+    if (cause == CloseCause::peer_closed) learn_idle_close(entry, how, now);
+    CARPOOL_ASSERT(end_inspect(entry.word, InspectionEnd::closed));
     record_close(entry, cause, actions);
     pending.inspection_ended();
   }

@@ -22,7 +22,7 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
       supply(settings.expected_streams) {
   ledger.began = now;
   set_shares();
-  adopt_auto_size(true, {});
+  adopt_auto_size(FormerSize::fixed, {});
 }
 
 Destination::Impl::~Impl() {
@@ -71,10 +71,10 @@ void Destination::given_up(Reservation reservation, Instant now) {
   impl_->given_up(reservation, now);
 }
 void Destination::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
-  impl_->set_streams(index, generation, most, false, now);
+  impl_->set_streams(index, generation, most, LimitSource::settings, now);
 }
 void Destination::first_response(std::uint32_t index, std::uint32_t generation, std::uint32_t most, Instant now) {
-  impl_->set_streams(index, generation, most, true, now);
+  impl_->set_streams(index, generation, most, LimitSource::first_response, now);
 }
 void Destination::retire(std::uint32_t index, std::uint32_t generation, CloseCause cause, Instant now) {
   impl_->retire(index, generation, cause, now);
@@ -84,10 +84,10 @@ void Destination::set_limits(const Limits& limits, Instant now) {
   impl_->set_limits(limits, now);
 }
 void Destination::pause(Instant now, Instant until) {
-  impl_->pause(now, until, false);
+  impl_->pause(now, until, PauseKind::plain);
 }
 void Destination::drain(Instant now, Instant until) {
-  impl_->pause(now, until, true);
+  impl_->pause(now, until, PauseKind::drain);
 }
 bool Destination::paused() const {
   return impl_->paused();

@@ -225,10 +225,11 @@ struct EventClaim {
   Destination* destination = nullptr;
 };
 EventClaim claim_event(std::uint32_t index, std::uint32_t generation, LoopId here);
+// OriginClose: how an origin closed an idle connection. `in_order`: it sent only FIN (or close_notify).
+enum class OriginClose : std::uint8_t { in_order, abrupt };
 // End an inspection; must be called on the loop that claimed it. keep_inspected(): the connection stays idle and is
-// offered to waiters. close_inspected(): it is closed with `cause`. `in_order`: the peer sent only FIN (or
-// close_notify), so the idle time is learned.
+// offered to waiters. close_inspected(): it is closed with `cause`; from peer_closed the idle limit is learned.
 void keep_inspected(std::uint32_t index, Instant now);
-void close_inspected(std::uint32_t index, CloseCause cause, Instant now, bool in_order = false);
+void close_inspected(std::uint32_t index, CloseCause cause, Instant now, OriginClose how = OriginClose::abrupt);
 
 }  // namespace carpool::pool

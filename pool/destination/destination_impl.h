@@ -18,6 +18,7 @@
 #include "pool/core/choice_of_two.h"
 #include "pool/core/pool.h"
 #include "pool/destination/attention_flags.h"
+#include "pool/destination/choices.h"
 #include "pool/destination/deferred_actions.h"
 #include "pool/destination/destination.h"
 #include "pool/destination/ledger.h"
@@ -39,12 +40,7 @@
 
 namespace carpool::pool {
 
-// An idle connection and the state in which it was seen.
-struct IdleConnection {
-  Instant since;
-  SlotEntry* entry;
-  EntryWord word;
-};
+struct IdleConnection;  // pool/destination/slices.h
 
 struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   Impl(Destination& self, Origin origin, const Limits& limits, Environment& environment, unsigned loops,
@@ -77,8 +73,8 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   SlotEntry* attach_callers(DeferredActions& actions);
   void dial_one_more(Instant now) EXCLUDES(mutex);
   template <class Matcher>
-  Pool<Slot>::Found search(LoopId loop, bool on_loop, Instant now, Matcher&& matcher) {
-    const SearchHint where{loop, on_loop, live.strategy(), std::uint32_t{loop} * 7};
+  Pool<Slot>::Found search(LoopId loop, Searcher searcher, Instant now, Matcher&& matcher) {
+    const SearchHint where{loop, searcher == Searcher::own_loop, live.strategy(), std::uint32_t{loop} * 7};
     Pool<Slot>::Found found;
     if (endpoints.spreads() && acquire_less_loaded(pool, endpoints, address_of, where, now, matcher, found))
       return found;
@@ -86,10 +82,10 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   }
 
   // ---- release.cc: from one borrower to the next ----
-  void release(SlotEntry& entry, bool used, Instant now) EXCLUDES(mutex);
+  void release(SlotEntry& entry, Use use, Instant now) EXCLUDES(mutex);
   void after_idle(const SlotEntry* idle, Instant now) EXCLUDES(mutex);
   void serve_from_idle(const SlotEntry* idle, Instant now) EXCLUDES(mutex);
-  void release_or_hand_off(SlotEntry& entry, bool used, Instant now, DeferredActions& actions) REQUIRES(mutex);
+  void release_or_hand_off(SlotEntry& entry, Use use, Instant now, DeferredActions& actions) REQUIRES(mutex);
   void offer_to_waiters(SlotEntry& entry, bool no_room, Instant now, DeferredActions& actions) REQUIRES(mutex);
   void grant(SlotEntry& entry, Borrower& borrower, LoopId from, DeferredActions& actions) REQUIRES(mutex);
   void match_idle(DeferredActions& actions, Instant now) REQUIRES(mutex);
@@ -203,7 +199,7 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   void discard(SlotEntry& entry, CloseCause cause, Instant now) EXCLUDES(mutex);
   void inspection_lost() EXCLUDES(mutex);
   void keep_inspected(SlotEntry& entry, Instant now) EXCLUDES(mutex);
-  void close_inspected(SlotEntry& entry, CloseCause cause, Instant now, bool in_order) EXCLUDES(mutex);
+  void close_inspected(SlotEntry& entry, CloseCause cause, Instant now, OriginClose how) EXCLUDES(mutex);
   void sweep(Instant now) EXCLUDES(mutex);
   void stop(Instant now) EXCLUDES(mutex);
   bool reclaim(Instant now, Duration unused) EXCLUDES(mutex);
@@ -218,9 +214,9 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   // ---- slices.cc: operations on every connection, in slices of bounded length under the mutex ----
   template <class Step>
   void in_slices(Step&& step) EXCLUDES(mutex);
-  std::vector<IdleConnection> all_idle(bool served_only) const EXCLUDES(mutex);
+  std::vector<IdleConnection> all_idle(IdleScope scope) const EXCLUDES(mutex);
   template <class Surplus>
-  void end_longest_idle(CloseCause cause, bool served_only, Surplus&& surplus) EXCLUDES(mutex);
+  void end_longest_idle(CloseCause cause, IdleScope scope, Surplus&& surplus) EXCLUDES(mutex);
   void end_some_idle(CloseCause cause, DeferredActions& actions) REQUIRES(mutex);
   void end_all_idle(CloseCause cause) EXCLUDES(mutex);
   void refuse_all(const Fault& fault) EXCLUDES(mutex);
@@ -235,7 +231,7 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
 
   // ---- auto_size.cc: a size that follows the load ----
   AutoSize* published_auto_size() const { return measured.load(std::memory_order_acquire); }  // null: it is fixed
-  void adopt_auto_size(bool begins, Instant now) REQUIRES(mutex);
+  void adopt_auto_size(FormerSize former, Instant now) REQUIRES(mutex);
   void apply_size(std::uint32_t size) REQUIRES(mutex);
   void follow_load(Instant now) EXCLUDES(mutex);
   std::optional<SizeChange> measure_and_decide(Instant now) REQUIRES(mutex);
@@ -243,9 +239,9 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   // ---- learn_idle_limit.cc: the origin's idle timeout ----
   bool past_idle_limit(const SlotEntry& entry, Instant now) const;
   bool leave_to_origin(SlotEntry& entry, Instant now) REQUIRES(mutex);
-  void learn_end(const SlotEntry& entry, Duration idle_for, std::uint32_t served, bool in_order, Instant now)
+  void learn_end(const SlotEntry& entry, Duration idle_for, std::uint32_t served, OriginClose how, Instant now)
       REQUIRES(mutex);
-  void learn_idle_close(const SlotEntry& entry, bool in_order, Instant now) REQUIRES(mutex);
+  void learn_idle_close(const SlotEntry& entry, OriginClose how, Instant now) REQUIRES(mutex);
   void learn_end_in_use(const SlotEntry& entry, Instant leased, std::uint32_t served, Instant now) EXCLUDES(mutex);
   void learn_close_after_response(const SlotEntry& entry, Instant now) EXCLUDES(mutex);
   void note_survivor(const SlotEntry& entry, std::uint32_t served, Duration limit, Instant now) REQUIRES(mutex);
@@ -256,7 +252,7 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   void set_limits(const Limits& settings, Instant now) EXCLUDES(mutex);
   void mark_replaced() REQUIRES(mutex);  // after each change of limits.replaced
   void leave_to_successor() EXCLUDES(mutex);
-  void pause(Instant now, Instant until, bool and_drain) EXCLUDES(mutex);
+  void pause(Instant now, Instant until, PauseKind kind) EXCLUDES(mutex);
   void begin_pause(const Pause& pause) REQUIRES(mutex);
   void end_pause() REQUIRES(mutex);
   void end_pause_in_time(Instant now) EXCLUDES(mutex);
@@ -287,11 +283,11 @@ struct Destination::Impl final : BudgetWaiter, AttentionFlags {
   bool lends() const REQUIRES(mutex) { return !paused() && !is_replaced() && cool_down.lends(); }
 
   // ---- shared.cc: sessions ----
-  void release_stream(SlotEntry& entry, bool used, Instant now) EXCLUDES(mutex);
-  void release_and_drain(SlotEntry& entry, CloseCause cause, bool broken, Instant now) EXCLUDES(mutex);
+  void release_stream(SlotEntry& entry, Use use, Instant now) EXCLUDES(mutex);
+  void release_and_drain(SlotEntry& entry, CloseCause cause, SessionEnd how, Instant now) EXCLUDES(mutex);
   void drain(SlotEntry& entry, CloseCause cause, DeferredActions& actions) REQUIRES(mutex);
   void note_draining(SlotEntry& entry, const Change& change, CloseCause cause) REQUIRES(mutex);
-  void set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, bool answered, Instant now)
+  void set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, LimitSource from, Instant now)
       EXCLUDES(mutex);
   void retire(std::uint32_t index, std::uint32_t generation, CloseCause cause, Instant now) EXCLUDES(mutex);
   void arrive_stream(Grant& grant, Instant now) EXCLUDES(mutex);

@@ -251,11 +251,11 @@ bool Destination::Impl::enable_h1(SlotEntry& entry, bool clean, DeferredActions&
   const std::optional<CloseCause> ends = forced_close_cause(entry);
   Borrower* borrower = ends || !lends() ? nullptr : next_borrower(Protocol::h1);
   const bool becomes_idle = !ends && borrower == nullptr && clean;
-  CARPOOL_ASSERT(pool.enable(entry, here, !becomes_idle, Multiplexing{1, false}));
+  CARPOOL_ASSERT(pool.enable(entry, here, !becomes_idle, Multiplexing{}));
   if (ends) {
     end(entry, *ends, actions);
   } else if (borrower != nullptr) {
-    if (borrower->loop_ != here) CARPOOL_ASSERT(try_hand_off(entry.word, borrower->loop_, false));
+    if (borrower->loop_ != here) CARPOOL_ASSERT(try_hand_off(entry.word, borrower->loop_, Use::unserved));
     grant(entry, *borrower, here, actions);
   } else if (!clean) {
     end(entry, CloseCause::peer_closed, actions);

@@ -36,8 +36,11 @@ SlotEntry* Destination::Impl::find_idle(DeferredActions& actions, Accept&& accep
     }
     return compared == kCompared || ++examined == kMaxExamined ? Match::evict : Match::skip;
   };
-  const auto found = pool.acquire(SearchHint{static_cast<LoopId>(evict_hand % loops), false, Strategy::thread_id,
-                                             evict_hand, /*include_unlendable=*/true},
+  const auto found = pool.acquire(SearchHint{.loop = static_cast<LoopId>(evict_hand % loops),
+                                             .on_loop = false,
+                                             .strategy = Strategy::thread_id,
+                                             .key = evict_hand,
+                                             .include_unlendable = true},
                                   matcher);
   actions.more |= found.relisted;  // pairs with enqueue(): a concurrent search missed the entry
   evict_hand = last + 1;

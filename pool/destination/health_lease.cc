@@ -26,10 +26,10 @@ Lease Destination::lease_idle(std::uint32_t index, std::uint32_t generation, Ins
 }
 
 void Lease::return_unused(Instant now) {
-  if (!probe_) return give_back(false, now);
+  if (!probe_) return give_back(Use::unserved, now);
   Destination::Impl& pool = *std::exchange(destination_, nullptr)->impl_;
   entry_->value.alive_at.set(now);
-  pool.release(*entry_, false, now);
+  pool.release(*entry_, Use::unserved, now);
   pool.pending.probe_ended();
 }
 

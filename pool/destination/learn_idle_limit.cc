@@ -36,12 +36,12 @@ bool Destination::Impl::leave_to_origin(SlotEntry& entry, Instant now) {
 // Learns that the origin closed a connection idle for `idle_for` after `served` requests. A connection that never
 // served is not evidence, nor is one that was reused several times and then closed at once: idleness was not the
 // reason.
-void Destination::Impl::learn_end(const SlotEntry& entry, Duration idle_for, std::uint32_t served, bool in_order,
+void Destination::Impl::learn_end(const SlotEntry& entry, Duration idle_for, std::uint32_t served, OriginClose how,
                                   Instant now) {
   if (!limits.learn_idle || served == 0) return;
   idle_for = std::max(idle_for, Duration::zero());  // `now` may be another loop's time
   if (served >= IdleLimitLearner::kKeptAlive && idle_for <= IdleLimitLearner::kAtOnce) return;
-  if (in_order) {
+  if (how == OriginClose::in_order) {
     keep_alive.closed_by_origin(idle_for, entry.value.idle_probe.load(std::memory_order_relaxed), now);
   } else {
     keep_alive.reset_by_origin(idle_for, now);
@@ -50,21 +50,22 @@ void Destination::Impl::learn_end(const SlotEntry& entry, Duration idle_for, std
 }
 
 // Learns from a connection that the origin closed while it was idle.
-void Destination::Impl::learn_idle_close(const SlotEntry& entry, bool in_order, Instant now) {
+void Destination::Impl::learn_idle_close(const SlotEntry& entry, OriginClose how, Instant now) {
   const std::uint32_t served = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
-  learn_end(entry, idle_time_at_origin(entry.value, now), served, in_order, now);
+  learn_end(entry, idle_time_at_origin(entry.value, now), served, how, now);
 }
 
 // Learns from a connection that the origin closed before the first response byte: the preceding idle time was too long.
 void Destination::Impl::learn_end_in_use(const SlotEntry& entry, Instant leased, std::uint32_t served, Instant now) {
   const Held lock(mutex);
-  learn_end(entry, idle_time_at_origin(entry.value, leased), served, true, now);
+  learn_end(entry, idle_time_at_origin(entry.value, leased), served, OriginClose::in_order, now);
 }
 
 // Learns from a connection that the origin closed right after the response: no idle time.
 void Destination::Impl::learn_close_after_response(const SlotEntry& entry, Instant now) {
   const Held lock(mutex);
-  learn_end(entry, Duration::zero(), EntryWord(entry.word.load(std::memory_order_relaxed)).uses(), true, now);
+  learn_end(entry, Duration::zero(), EntryWord(entry.word.load(std::memory_order_relaxed)).uses(),
+            OriginClose::in_order, now);
 }
 
 // Counts an idle connection once, when it is first seen alive beyond refutation_limit().

@@ -75,21 +75,21 @@ Destination& Lease::leave(Instant now) {
   return destination;
 }
 
-void Lease::give_back(bool used, Instant now) {
+void Lease::give_back(Use use, Instant now) {
   const bool had_place = tunnel_place_;
   Destination::Impl& pool = *leave(now).impl_;
   if (shared_) {
-    pool.release_stream(*entry_, used, now);
+    pool.release_stream(*entry_, use, now);
   } else if (entry_->value.tunnel.load(std::memory_order_relaxed)) {
     pool.discard(*entry_, CloseCause::tunnel_ended, now);
   } else {
-    pool.release(*entry_, used, now);
+    pool.release(*entry_, use, now);
   }
   if (had_place) pool.serve_waiters(now);
 }
 
 void Lease::release(Instant now) {
-  give_back(true, now);
+  give_back(Use::served, now);
 }
 
 void Lease::discard(CloseCause cause, Instant now) {

@@ -14,6 +14,7 @@ namespace carpool::pool {
 template <class T>
 struct Entry;
 struct Slot;
+enum class Use : std::uint8_t;
 
 class [[nodiscard]] Lease {
  public:
@@ -74,7 +75,7 @@ class [[nodiscard]] Lease {
  private:
   friend class Destination;
   Destination& leave(Instant now);
-  void give_back(bool used, Instant now);
+  void give_back(Use use, Instant now);
   Destination* destination_ = nullptr;
   PooledConnection* pooled_ = nullptr;
   Entry<Slot>* entry_ = nullptr;

@@ -38,11 +38,11 @@ void Destination::Impl::review() {
 void Destination::Impl::set_limits(const Limits& settings, Instant now) {
   {
     const Held lock(mutex);
-    const bool was_fixed = !limits.auto_size();
+    const FormerSize former = limits.auto_size() ? FormerSize::automatic : FormerSize::fixed;
     limits = settings;
     live.set(settings);
     if (!settings.auto_size()) pool.cap(settings.size);
-    adopt_auto_size(was_fixed, now);
+    adopt_auto_size(former, now);
     set_shares();
     if (!settings.learn_idle) forget_idle_limit();
     quarantine_wake = {};
@@ -90,7 +90,7 @@ void Destination::Impl::shrink() {
     if (!surplus()) return;
     cause = cause_of_shrinking(limits);
   }
-  end_longest_idle(cause, false, surplus);
+  end_longest_idle(cause, IdleScope::all, surplus);
   in_slices([this, cause](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
     pool.for_each(first, count, [&](SlotEntry& entry) {
       mutex.assert_held();
@@ -105,11 +105,11 @@ void Destination::Impl::shrink() {
 // ---- pause, drain, resume ----
 
 // A repeated command replaces the end; a drain remains a drain.
-void Destination::Impl::pause(Instant now, Instant until, bool and_drain) {
+void Destination::Impl::pause(Instant now, Instant until, PauseKind kind) {
   {
     const Held lock(mutex);
-    begin_pause({paused() ? active_pause.since : now, until, and_drain || active_pause.drains});
-    if (!and_drain) return;
+    begin_pause({paused() ? active_pause.since : now, until, kind == PauseKind::drain || active_pause.drains});
+    if (kind == PauseKind::plain) return;
   }
   drain_sessions(CloseCause::drained);
   end_all_idle(CloseCause::drained);

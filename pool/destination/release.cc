@@ -7,16 +7,16 @@
 
 namespace carpool::pool {
 
-// `used`: the connection served its borrower; false if the grant arrived for a borrower that had left.
-void Destination::Impl::release(SlotEntry& entry, bool used, Instant now) {
+// `unserved`: the grant arrived for a borrower that had left, or the borrower sent no request.
+void Destination::Impl::release(SlotEntry& entry, Use use, Instant now) {
   if (!entry.value.pooled->clean_for_reuse()) {
-    if (used) learn_close_after_response(entry, now);
+    if (use == Use::served) learn_close_after_response(entry, now);
     return discard(entry, CloseCause::peer_closed, now);
   }
   const std::uint32_t uses = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
-  const Reusability reusability = reusability_of(entry, used || uses == 0 ? uses : uses - 1, now);
+  const Reusability reusability = reusability_of(entry, use == Use::served || uses == 0 ? uses : uses - 1, now);
   if (reusability != Reusability::fit) return discard(entry, cause_of(reusability), now);
-  if (used) {
+  if (use == Use::served) {
     entry.value.idle_since.set(now);
     entry.value.idle_probe.store(false, std::memory_order_relaxed);
   }
@@ -24,14 +24,14 @@ void Destination::Impl::release(SlotEntry& entry, bool used, Instant now) {
     DeferredActions actions;
     {
       const Held lock(mutex);
-      release_or_hand_off(entry, used, now, actions);
+      release_or_hand_off(entry, use, now, actions);
     }
     offer_slots();
     run_actions_and_serve(actions, now, OpenCause::all_busy);
     if (shares.limited()) serve_waiters(now);   // a share was released too; another idle connection may serve it
     if (is_cooling_down()) serve_waiters(now);  // the trial may be over: nothing was dialed for the next one
   } else {
-    CARPOOL_ASSERT(pool.release(entry, used));  // published: another thread may own it from here on
+    CARPOOL_ASSERT(pool.release(entry, use));  // published: another thread may own it from here on
     after_idle(&entry, now);
   }
 }
@@ -54,13 +54,13 @@ void Destination::Impl::serve_from_idle(const SlotEntry* idle, Instant now) {
 
 // Hands a clean connection to a waiter or makes it idle. A retry accepts none that has served; at the
 // cap the connection closes to make a place for the retry's dial.
-void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant now, DeferredActions& actions) {
+void Destination::Impl::release_or_hand_off(SlotEntry& entry, Use use, Instant now, DeferredActions& actions) {
   if (stopped()) return end(entry, CloseCause::shutdown, actions);
   if (const std::optional<CloseCause> cause = forced_close_cause(entry)) return end(entry, *cause, actions);
   if (!lends() || live.quarantine() > Duration::zero()) {
     const Instant since = entry.value.idle_since.get();
     if (live.quarantine() > Duration::zero() && !queue.empty()) wake_after_quarantine(since, since, actions);
-    CARPOOL_ASSERT(pool.release(entry, used));
+    CARPOOL_ASSERT(pool.release(entry, use));
     return;
   }
   if (claimed(entry, now)) return end(entry, CloseCause::budget, actions);
@@ -70,8 +70,8 @@ void Destination::Impl::release_or_hand_off(SlotEntry& entry, bool used, Instant
   if (slot_needed && no_room && !backoff.blocks(now) && allowed_dials(now) != 0) {
     return end(entry, CloseCause::surplus, actions);
   }
-  if (!used) {  // its idle time continues, so a waiter may refuse it
-    CARPOOL_ASSERT(pool.release(entry, used));
+  if (use == Use::unserved) {  // its idle time continues, so a waiter may refuse it
+    CARPOOL_ASSERT(pool.release(entry, use));
     return schedule(actions, now, OpenCause::all_busy);
   }
   Borrower* borrower = queue.first_other(Protocol::h1, shares);
@@ -211,7 +211,7 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActio
     return Match::skip;
   };
   for (;;) {
-    const auto found = search(borrower.loop_, false, now, matcher);
+    const auto found = search(borrower.loop_, Searcher::any_loop, now, matcher);
     if (found.entry == nullptr) return false;
     if (found.taken) {
       grant(*found.entry, borrower, found.before.home(), actions);
@@ -244,7 +244,7 @@ void Destination::Impl::arrive(Grant& grant, Instant now) {
   const bool worn_out = word.uses() > 1 && reusability_of(entry, word.uses() - 1, now) != Reusability::fit;
   if (!meant || !watched || worn_out) undo(grant);
   if (!meant || !watched || worn_out) trial_over(std::exchange(grant.trial, 0U));
-  if (watched && !meant) return release(entry, false, now);
+  if (watched && !meant) return release(entry, Use::unserved, now);
   if (!watched || worn_out) {
     const CloseCause cause = watched ? cause_of(reusability_of(entry, word.uses() - 1, now)) : CloseCause::error;
     DeferredActions actions;

@@ -9,26 +9,26 @@ namespace carpool::pool {
 
 // ---- users ----
 
-void Destination::Impl::release_stream(SlotEntry& entry, bool used, Instant now) {
+void Destination::Impl::release_stream(SlotEntry& entry, Use use, Instant now) {
   const std::uint32_t uses = EntryWord(entry.word.load(std::memory_order_relaxed)).uses();
-  const Reusability reusability = reusability_of(entry, used || uses == 0 ? uses : uses - 1, now);
-  if (reusability != Reusability::fit) return release_and_drain(entry, cause_of(reusability), false, now);
-  if (session_claimed(entry, now)) return release_and_drain(entry, CloseCause::budget, false, now);
+  const Reusability reusability = reusability_of(entry, use == Use::served || uses == 0 ? uses : uses - 1, now);
+  if (reusability != Reusability::fit) return release_and_drain(entry, cause_of(reusability), SessionEnd::drains, now);
+  if (session_claimed(entry, now)) return release_and_drain(entry, CloseCause::budget, SessionEnd::drains, now);
   entry.value.idle_since.set(now);  // before the release: another thread may own it afterwards
-  if (!pool.release(entry, used))
-    return release_and_drain(entry, CloseCause::goaway, false, now);  // already retired, with its cause
-  after_idle(nullptr, now);                                           // reconnect() drains sessions and marks none
+  if (!pool.release(entry, use))
+    return release_and_drain(entry, CloseCause::goaway, SessionEnd::drains, now);  // already retired, with its cause
+  after_idle(nullptr, now);  // reconnect() drains sessions and marks none
 }
 
 // Removes one user and admits no new one. The last user closes it, with the cause of the first.
-void Destination::Impl::release_and_drain(SlotEntry& entry, CloseCause cause, bool broken, Instant now) {
+void Destination::Impl::release_and_drain(SlotEntry& entry, CloseCause cause, SessionEnd how, Instant now) {
   DeferredActions actions;
   {
     const Held lock(mutex);
     const Change change = try_close(entry.word);
     CARPOOL_ASSERT(change);
     note_draining(entry, change, cause);
-    entry.value.broken |= broken;
+    entry.value.broken |= how == SessionEnd::broken;
     if (change.after.vacant()) record_close(entry, entry.value.closed, actions);
   }
   static_cast<void>(run_actions(actions));
@@ -54,7 +54,7 @@ void Destination::Impl::note_draining(SlotEntry& entry, const Change& change, Cl
 
 // ---- events on its home loop ----
 
-void Destination::Impl::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, bool answered,
+void Destination::Impl::set_streams(std::uint32_t index, std::uint32_t generation, std::uint32_t most, LimitSource from,
                                     Instant now) {
   SlotEntry& entry = slot_entry(index);
   {
@@ -62,7 +62,7 @@ void Destination::Impl::set_streams(std::uint32_t index, std::uint32_t generatio
     const EntryWord word(entry.word.load(std::memory_order_acquire));
     if (word.closed() || word.reserved() || !matches(word, generation, environment.here())) return;
     StreamLimitLearner::Session& first = entry.value.first_streams;
-    answered ? first_streams.proven(first, most) : first_streams.changed(first, most);
+    from == LimitSource::first_response ? first_streams.proven(first, most) : first_streams.changed(first, most);
     if (most == entry.multiplexing().max_users) return;
     pool.share(entry, most);
     if (most != 0) supply.expect(most);
@@ -106,7 +106,7 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
     if (meant && broken) fault = rejoin(borrower);
   }
   if (meant && !broken) return deliver_lease(borrower, entry, word, here, trial, now);
-  release_stream(entry, false, now);
+  release_stream(entry, Use::unserved, now);
   if (fault) deliver_rejection(borrower, std::move(*fault), now);
 }
 
@@ -132,7 +132,7 @@ bool Destination::Impl::enable_session(SlotEntry& entry, Multiplexing multiplexi
   entry.value.dispose_message.entry = &entry;
   entry.value.broken = false;
   count_local(entry, environment.here());
-  CARPOOL_ASSERT(pool.enable(entry, environment.here(), false, multiplexing));
+  CARPOOL_ASSERT(pool.enable(entry, environment.here(), /*acquired=*/false, multiplexing));
   if (const std::optional<CloseCause> ends = forced_close_cause(entry); ends || !clean) {
     drain(entry, ends.value_or(CloseCause::peer_closed), actions);
     if (ends) return false;

@@ -5,12 +5,12 @@
 namespace carpool::pool {
 
 // Examines the listed entries, as a search does. Throws std::bad_alloc.
-std::vector<IdleConnection> Destination::Impl::all_idle(bool served_only) const {
+std::vector<IdleConnection> Destination::Impl::all_idle(IdleScope scope) const {
   std::vector<IdleConnection> all;
   all.reserve(pool.in_use());
   pool.for_each_idle([&](SlotEntry& entry) {
     const EntryWord word(entry.word.load(std::memory_order_acquire));
-    if (!word.idle() || (served_only && word.uses() == 0)) return;
+    if (!word.idle() || (scope == IdleScope::served && word.uses() == 0)) return;
     all.push_back({entry.value.idle_since.get(), &entry, word});
   });
   return all;

@@ -10,6 +10,13 @@
 
 namespace carpool::pool {
 
+// An idle connection and the state in which it was seen.
+struct IdleConnection {
+  Instant since;
+  SlotEntry* entry;
+  EntryWord word;
+};
+
 // Calls step(first, count, actions) under the mutex for `count` blocks at a time and performs the actions in between.
 // The caller serves waiters afterwards.
 template <class Step>
@@ -29,16 +36,16 @@ void Destination::Impl::in_slices(Step&& step) {
 // Closes the longest-idle connections while surplus(), called under the mutex, returns true: O(n) for one pass over all
 // and O(log n) for each that closes. If memory is exhausted, the order is arbitrary.
 template <class Surplus>
-void Destination::Impl::end_longest_idle(CloseCause cause, bool served_only, Surplus&& surplus) {
+void Destination::Impl::end_longest_idle(CloseCause cause, IdleScope scope, Surplus&& surplus) {
   std::vector<IdleConnection> all;
   try {
-    all = all_idle(served_only);
+    all = all_idle(scope);
   } catch (const std::bad_alloc&) {
     return in_slices([&](std::uint32_t first, std::uint32_t count, DeferredActions& actions) {
       pool.for_each(first, count, [&](SlotEntry& entry) {
         mutex.assert_held();
         const EntryWord word(entry.word.load(std::memory_order_acquire));
-        if (word.idle() && (!served_only || word.uses() != 0) && surplus()) {
+        if (word.idle() && (scope == IdleScope::all || word.uses() != 0) && surplus()) {
           static_cast<void>(end_idle(entry, word, cause, actions));
         }
       });

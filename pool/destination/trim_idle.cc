@@ -46,7 +46,7 @@ std::optional<std::uint32_t> Destination::Impl::need_of(std::vector<BorrowRecord
 // Spares connections that never served: they were opened for future load. Sessions close only by idle_timeout: their
 // number does not follow from leases.
 void Destination::Impl::trim(std::uint32_t need) {
-  end_longest_idle(CloseCause::surplus, true, [&] {
+  end_longest_idle(CloseCause::surplus, IdleScope::served, [&] {
     mutex.assert_held();
     if (stopped() || paused() || !queue.empty() || supply.held(Protocol::h2) != 0) return false;
     return supply.alive() > need + limits.min_idle;

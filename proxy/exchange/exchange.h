@@ -129,9 +129,10 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // connection, or the request was answered ----
   AttemptState borrow_when_body_may_be_sent() LOOP_ONLY;
   AttemptState await_token_or_borrow() LOOP_ONLY;
-  AttemptState borrow(bool new_connection) LOOP_ONLY;
-  pool::BorrowRequest borrow_request(bool new_connection) LOOP_ONLY;
-  AttemptState borrow_from_new_destination(bool new_connection) LOOP_ONLY;
+  enum class Accepts : std::uint8_t { any_connection, new_connection };
+  AttemptState borrow(Accepts accepts) LOOP_ONLY;
+  pool::BorrowRequest borrow_request(Accepts accepts) LOOP_ONLY;
+  AttemptState borrow_from_new_destination(Accepts accepts) LOOP_ONLY;
   void leave_replaced(pool::Lease lease) LOOP_ONLY;
   void continue_attempt() LOOP_ONLY;
   void resume_client() LOOP_ONLY;
@@ -144,8 +145,9 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   std::optional<AttemptState> retry_unauthorized() LOOP_ONLY;
 
   // ---- sending the request (exchange_forward.cc) ----
-  // `authenticated`: the connection authenticated this client earlier.
-  AttemptState begin_attempt(pool::Lease lease, bool authenticated) LOOP_ONLY;
+  // `client`: the lease was that of a connection which authenticated this client earlier.
+  enum class LeasedFrom : std::uint8_t { pool, client };
+  AttemptState begin_attempt(pool::Lease lease, LeasedFrom from) LOOP_ONLY;
   bool dialed_now(const pool::Lease& lease) const LOOP_ONLY;
   StreamFailure unusable_failure() LOOP_ONLY;
   void expect_unsolicited(AttemptValues& attempt) LOOP_ONLY;

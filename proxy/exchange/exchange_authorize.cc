@@ -54,7 +54,7 @@ void Exchange::on_token_changed() {
   follow_reload();
   if (has_token()) {
     enter(ExchangeEvent::begin);
-    if (borrow(false) == AttemptState::alive) continue_attempt();
+    if (borrow(Accepts::any_connection) == AttemptState::alive) continue_attempt();
   } else if (const std::optional<Fault> fault = info_.origin->credentials->token()->fault()) {
     reply(*fault);
   } else {

@@ -45,24 +45,24 @@ AttemptState Exchange::borrow_when_body_may_be_sent() {
 AttemptState Exchange::await_token_or_borrow() {
   if (!finds_token()) return await_token();
   enter(ExchangeEvent::begin);
-  return borrow(false);
+  return borrow(Accepts::any_connection);
 }
 
 // ---- borrowing: from the head to a connection ----
 
-AttemptState Exchange::borrow(bool new_connection) {
+AttemptState Exchange::borrow(Accepts accepts) {
   const Instant now = context_.loop.now();
   const OriginRuntime& origin = *info_.origin;
-  if (origin.is_replaced()) return borrow_from_new_destination(new_connection);
-  if (!new_connection) {
+  if (origin.is_replaced()) return borrow_from_new_destination(accepts);
+  if (accepts == Accepts::any_connection) {
     ClientStream::PrivateLease own = client_stream_->borrow_private(origin);
     if (own.gone) return close_without_response();
-    if (own.lease) return begin_attempt(std::move(own.lease), true);
+    if (own.lease) return begin_attempt(std::move(own.lease), LeasedFrom::client);
   }
-  auto result = origin.destination->borrow(*this, borrow_request(new_connection), now);
-  if (auto* lease = std::get_if<pool::Lease>(&result)) return begin_attempt(std::move(*lease), false);
+  auto result = origin.destination->borrow(*this, borrow_request(accepts), now);
+  if (auto* lease = std::get_if<pool::Lease>(&result)) return begin_attempt(std::move(*lease), LeasedFrom::pool);
   if (auto* fault = std::get_if<Fault>(&result)) {
-    if (origin.destination->reclaimed() || origin.is_replaced()) return borrow_from_new_destination(new_connection);
+    if (origin.destination->reclaimed() || origin.is_replaced()) return borrow_from_new_destination(accepts);
     if (fault->kind == FaultKind::queue_full) add_retry_after(*fault);
     reply(*fault);
     return AttemptState::over;
@@ -74,10 +74,10 @@ AttemptState Exchange::borrow(bool new_connection) {
   return AttemptState::over;
 }
 
-pool::BorrowRequest Exchange::borrow_request(bool new_connection) {
+pool::BorrowRequest Exchange::borrow_request(Accepts accepts) {
   const OriginRuntime& origin = *info_.origin;
   pool::BorrowRequest want;
-  want.new_connection_only = new_connection;
+  want.new_connection_only = accepts == Accepts::new_connection;
   want.tried = request_values_->tried;
   want.tunnel = request_values_->tunnel.requested();
   const bool h1_required = request_values_->retries.h1_required() && origin.protocols.h1;
@@ -98,7 +98,7 @@ pool::BorrowRequest Exchange::borrow_request(bool new_connection) {
 // Called if the pool was removed, after origin_idle_timeout or to make room for another origin, or a reload changed how
 // the origin is verified. Enters the origin as a new request does, but by the origin, not by the request, because the
 // listener's settings may have changed.
-AttemptState Exchange::borrow_from_new_destination(bool new_connection) {
+AttemptState Exchange::borrow_from_new_destination(Accepts accepts) {
   context_.router.forget();
   const Result<OriginRuntime*> successor = context_.origins.enter(info_.origin->destination->origin());
   if (!successor) {
@@ -107,7 +107,7 @@ AttemptState Exchange::borrow_from_new_destination(bool new_connection) {
   }
   use_origin(**successor);
   if (!has_token()) return await_token();
-  return borrow(new_connection);
+  return borrow(accepts);
 }
 
 void Exchange::on_lease(pool::Lease lease) {
@@ -115,14 +115,15 @@ void Exchange::on_lease(pool::Lease lease) {
   CARPOOL_ASSERT(state_ == ExchangeState::borrowing);
   info_.waited += lease.waited();
   if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));
-  if (begin_attempt(std::move(lease), false) == AttemptState::alive) continue_attempt();
+  if (begin_attempt(std::move(lease), LeasedFrom::pool) == AttemptState::alive) continue_attempt();
 }
 
 // Called if a reload changed how the origin is verified while the request waited. The request must not use an earlier
 // connection.
 void Exchange::leave_replaced(pool::Lease lease) {
   if (lease) lease.return_unused(context_.loop.now());
-  if (borrow_from_new_destination(info_.retries != 0) == AttemptState::alive) continue_attempt();
+  const Accepts accepts = info_.retries != 0 ? Accepts::new_connection : Accepts::any_connection;
+  if (borrow_from_new_destination(accepts) == AttemptState::alive) continue_attempt();
 }
 
 // Called when the exchange has a connection after a wait or a retry. Sends the collected bytes and reads the client

@@ -33,10 +33,10 @@ void set_client_field(http::ForwardRules& rules, config::ClientField field, cons
 }
 }  // namespace
 
-AttemptState Exchange::begin_attempt(pool::Lease lease, bool authenticated) {
+AttemptState Exchange::begin_attempt(pool::Lease lease, LeasedFrom from) {
   CARPOOL_ASSERT(!attempt_);
   attempt_.emplace(std::move(lease));
-  attempt_->authenticated = authenticated;
+  attempt_->authenticated = from == LeasedFrom::client;
   note_lease(context_.loop.now());
   attempt_->upstream_stream = &begin_on(*streams_, attempt_->lease);
   response_ = &streams_->response();

@@ -26,7 +26,7 @@ void Exchange::hedge(RetryReason reason) {
     hedge_ =
         std::make_unique<HedgedAttempt>(context_.loop, context_.cross_loop_streams, static_cast<HedgeOwner&>(*this));
   request_values_->deadlines.hedge();
-  pool::BorrowRequest want = borrow_request(false);
+  pool::BorrowRequest want = borrow_request(Accepts::any_connection);
   want.client = client();
   want.caller = 0;  // it does not follow the first attempt
   hedge_->start(*info_.origin, want);
@@ -53,7 +53,7 @@ void Exchange::borrow_for_hedge() {
   cancel_hedge();
   abandon_attempt(pool::CloseCause::error);
   enter(ExchangeEvent::retry);
-  if (borrow(false) == AttemptState::alive) continue_attempt();
+  if (borrow(Accepts::any_connection) == AttemptState::alive) continue_attempt();
 }
 
 // The request's own attempt has the head of a final response. Returns true if the hedged attempt, which may get a

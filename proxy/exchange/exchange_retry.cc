@@ -173,7 +173,7 @@ bool Exchange::retry_connect(const Fault& fault) {
   const RetryDecision decision = decide_retry(AttemptResult::unconnected);
   if (decision.outcome != RetryOutcome::retry) return false;
   count_retry(decision.reason);
-  if (borrow(false) == AttemptState::alive) continue_attempt();
+  if (borrow(Accepts::any_connection) == AttemptState::alive) continue_attempt();
   return true;
 }
 
@@ -195,7 +195,8 @@ void Exchange::retry(RetryReason reason) {
   }
   enter(ExchangeEvent::retry);
   const bool answered = unauthorized || reason == RetryReason::status || reason == RetryReason::per_try_timeout;
-  if (borrow(!answered) == AttemptState::alive) continue_attempt();
+  const Accepts accepts = answered ? Accepts::any_connection : Accepts::new_connection;
+  if (borrow(accepts) == AttemptState::alive) continue_attempt();
 }
 
 }  // namespace carpool::proxy

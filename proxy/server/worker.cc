@@ -197,7 +197,8 @@ void Worker::on_shared_ready(std::uint32_t index, std::uint32_t generation, exec
   net::Transport& transport = connection.transport();
   if (!transport.hangup_seen() && transport.no_data_pending()) return pool::keep_inspected(index, loop_->now());
   const auto cause = transport.flooded() ? pool::CloseCause::error : pool::CloseCause::peer_closed;
-  pool::close_inspected(index, cause, loop_->now(), transport.ended_in_order());
+  const auto how = transport.ended_in_order() ? pool::OriginClose::in_order : pool::OriginClose::abrupt;
+  pool::close_inspected(index, cause, loop_->now(), how);
 }
 
 }  // namespace carpool::proxy

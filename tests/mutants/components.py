@@ -176,7 +176,7 @@ FLOW = [
     m("a connection that the origin closes is kept", X + "exchange_response.cc", "unclean ? lease.discard(*unclean, now) : lease.release(now);", "lease.release(now);", PLANE),
     m("the Keep-Alive field of a response is ignored", X + "exchange_response.cc", "info_.origin->destination->hint_keep_alive(http::keep_alive_timeout(hint));", "static_cast<void>(hint);", PLANE),
     m("an interim response ends the wait for the head", X + "exchange_response.cc", "request_values_->deadlines.inform(context_.loop.now());", "", PLANE),
-    m("a retry takes a connection that served", X + "exchange_retry.cc", "borrow(!answered) == AttemptState::alive", "borrow(false) == AttemptState::alive", PLANE),
+    m("a retry takes a connection that served", X + "exchange_retry.cc", "borrow(accepts) == AttemptState::alive", "borrow(Accepts::any_connection) == AttemptState::alive", PLANE),
     m("a request leaves the connection that authenticated its client for a 421", X + "exchange_retry.cc", "if (attempt_->authenticated) return false;", "", PLANE),
     m("a failure of a response that began is asked again", X + "exchange_retry.cc", "if (response_incomplete()) {\n    abort_response(std::move(failure.fault));\n    return AttemptState::over;\n  }", "", PLANE),
     m("an origin's failure is not counted", X + "exchange_retry.cc", "info_.origin->destination->note_failure(failure.fault);\n  reply(failure.fault);", "reply(failure.fault);", PLANE),

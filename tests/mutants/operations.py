@@ -119,8 +119,8 @@ MUTANTS = [
       "if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;",
       "if (!bound) attempt_->authenticated = false; if (const std::optional<AttemptState> sent_again = retry_status()) return *sent_again;", PLANE),
     m("a late attempt is not repeated", X + "exchange_retry.cc", "if (decision.outcome == RetryOutcome::retry) {\n    info_.origin->destination->note_failure(fault);\n    if (may_hedge()) return hedge(decision.reason);\n    abandon_attempt(pool::CloseCause::error);\n    return retry(decision.reason);\n  }", "", PLANE),
-    m("what a status lets repeat goes over a new connection", X + "exchange_retry.cc", "borrow(!answered)", "borrow(true)", PLANE),
-    m("what a stale connection made fail goes over an old one", X + "exchange_retry.cc", "borrow(!answered)", "borrow(false)", PLANE),
+    m("what a status lets repeat goes over a new connection", X + "exchange_retry.cc", "answered ? Accepts::any_connection : Accepts::new_connection", "Accepts::new_connection", PLANE),
+    m("what a stale connection made fail goes over an old one", X + "exchange_retry.cc", "answered ? Accepts::any_connection : Accepts::new_connection", "Accepts::any_connection", PLANE),
     # ---- hedged attempts ----
     m("an attempt is hedged though nothing asks for it", HEDGE, "info_.origin->request.hedge", "true", PLANE),
     m("an upgrade is hedged", HEDGE, "!request_values_->tunnel.requested()", "true", PLANE),

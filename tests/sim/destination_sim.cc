@@ -271,7 +271,8 @@ class History {
     FakeConnection& wire = *std::exchange(looked_at_, nullptr);
     world_.on(*wire.watched_on);
     if (wire.clean_for_reuse()) return pool::keep_inspected(wire.index, world_.now);
-    pool::close_inspected(wire.index, pool::CloseCause::peer_closed, world_.now, wire.peer_closed);
+    pool::close_inspected(wire.index, pool::CloseCause::peer_closed, world_.now,
+                          wire.peer_closed ? pool::OriginClose::in_order : pool::OriginClose::abrupt);
   }
   void close_some_wire() {
     if (world_.live.empty()) return;

@@ -207,7 +207,9 @@ class FakeEnvironment : public pool::Environment {
       if (wire.clean_for_reuse()) {
         pool::keep_inspected(event.index, now);
       } else {
-        pool::close_inspected(event.index, pool::CloseCause::peer_closed, now, wire.peer_closed && !wire.dirty);
+        const bool in_order = wire.peer_closed && !wire.dirty;
+        pool::close_inspected(event.index, pool::CloseCause::peer_closed, now,
+                              in_order ? pool::OriginClose::in_order : pool::OriginClose::abrupt);
       }
     }
     return true;

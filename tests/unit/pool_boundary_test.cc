@@ -133,7 +133,7 @@ TEST_F(AtABoundary, LearnsNoIdleLimitFromWhatItClosedItself) {
     const EventClaim claim = claim_event(wire.index, wire.generation, 0);
     ASSERT_EQ(claim.kind, EventClaim::Kind::inspecting);
     rest(seconds(2));
-    close_inspected(wire.index, CloseCause::unhealthy, world.now, true);
+    close_inspected(wire.index, CloseCause::unhealthy, world.now, OriginClose::in_order);
     rest(seconds(2));
     destination().sweep(world.now);
   }
@@ -165,7 +165,7 @@ TEST(AnEntryAtItsBoundary, StaysClosedIfItWasTerminatedUnderAQuietInspection) {
   ASSERT_TRUE(try_enable(word, 0, false));
   ASSERT_TRUE(try_inspect(word, 1, 0));
   ASSERT_TRUE(try_terminate(word));
-  const Change change = end_inspect(word, true);
+  const Change change = end_inspect(word, InspectionEnd::idle);
   EXPECT_TRUE(change.after.vacant());
   EXPECT_NE(change.after.generation(), change.before.generation()) << "an event in flight still names it";
 }

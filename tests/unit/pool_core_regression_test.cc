@@ -81,8 +81,8 @@ TEST(PoolCoreRegression, AStreamWhoseSendFailedIsReturned) {
   for (int n = 0; n < 10; ++n) {
     ASSERT_TRUE(pool.acquire(0, true, kAnyEntry).taken);
     ASSERT_TRUE(pool.acquire(0, true, kAnyEntry).taken) << "after " << n;
-    EXPECT_TRUE(pool.release(entry, false));
-    EXPECT_TRUE(pool.release(entry, true));
+    EXPECT_TRUE(pool.release(entry, Use::unserved));
+    EXPECT_TRUE(pool.release(entry, Use::served));
   }
   EXPECT_EQ(EntryWord(entry.word.load()).uses(), 10U) << "and a failed one is no use";
 }

@@ -124,7 +124,7 @@ TEST_F(EntryState_, ADoubleReleaseIsRefused) {
 TEST_F(EntryState_, WhatWasGivenBackUnusedCountsNoUse) {
   make_idle();
   ASSERT_TRUE(acquire(0));
-  ASSERT_TRUE(try_release(word, false));
+  ASSERT_TRUE(try_release(word, Use::unserved));
   EXPECT_EQ(now_of(word).uses(), 0U);
 }
 
@@ -184,14 +184,14 @@ TEST_F(EntryState_, InspectionExcludesBorrowersAndNeedsTheRightName) {
   EXPECT_FALSE(now_of(word).lendable(1));
   EXPECT_FALSE(try_close_idle(word, now_of(word)));
   EXPECT_FALSE(try_close(word));
-  EXPECT_TRUE(end_inspect(word, true));
+  EXPECT_TRUE(end_inspect(word, InspectionEnd::idle));
   EXPECT_TRUE(now_of(word).idle());
 }
 
 TEST_F(EntryState_, AnInspectionThatFoundSomethingEmptiesThePlace) {
   make_idle(1);
   ASSERT_TRUE(try_inspect(word, 7, 1));
-  const Change change = end_inspect(word, false);
+  const Change change = end_inspect(word, InspectionEnd::closed);
   ASSERT_TRUE(change);
   EXPECT_TRUE(change.after.vacant());
   EXPECT_EQ(change.after.generation(), 8U);
@@ -211,7 +211,7 @@ TEST_F(EntryState_, TerminatingUnderAnInspectionLeavesTheEndToTheInspector) {
   make_idle();
   ASSERT_TRUE(try_inspect(word, 7, 0));
   EXPECT_FALSE(try_terminate(word).after.vacant());
-  const Change change = end_inspect(word, true);
+  const Change change = end_inspect(word, InspectionEnd::idle);
   EXPECT_TRUE(change.after.vacant());
   EXPECT_EQ(change.after.generation(), 8U) << "an event of the old object finds nothing";
 }

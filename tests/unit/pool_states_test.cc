@@ -40,19 +40,20 @@ std::vector<Verb> verbs() {
       return try_acquire(at, was, loop);
     };
   };
-  return {{"reserve", [](AtomicWord& at, EntryWord) { return try_reserve(at); }},
-          {"enable", [](AtomicWord& at, EntryWord) { return try_enable(at, 0, false); }},
-          {"enable, lent at once", [](AtomicWord& at, EntryWord) { return try_enable(at, 0, true); }},
-          {"acquire", acquire(0)},
-          {"acquire by another loop", acquire(1)},
-          {"release", [](AtomicWord& at, EntryWord) { return try_release(at); }},
-          {"hand off", [](AtomicWord& at, EntryWord) { return try_hand_off(at, 1); }},
-          {"close", [](AtomicWord& at, EntryWord) { return try_close(at); }},
-          {"close idle", [](AtomicWord& at, EntryWord was) { return try_close_idle(at, was); }},
-          {"terminate", [](AtomicWord& at, EntryWord) { return try_terminate(at); }},
-          {"inspect", [](AtomicWord& at, EntryWord was) { return try_inspect(at, was.generation(), was.home()); }},
-          {"end inspection, still idle", [](AtomicWord& at, EntryWord) { return end_inspect(at, true); }},
-          {"end inspection, not idle", [](AtomicWord& at, EntryWord) { return end_inspect(at, false); }}};
+  return {
+      {"reserve", [](AtomicWord& at, EntryWord) { return try_reserve(at); }},
+      {"enable", [](AtomicWord& at, EntryWord) { return try_enable(at, 0, false); }},
+      {"enable, lent at once", [](AtomicWord& at, EntryWord) { return try_enable(at, 0, true); }},
+      {"acquire", acquire(0)},
+      {"acquire by another loop", acquire(1)},
+      {"release", [](AtomicWord& at, EntryWord) { return try_release(at); }},
+      {"hand off", [](AtomicWord& at, EntryWord) { return try_hand_off(at, 1); }},
+      {"close", [](AtomicWord& at, EntryWord) { return try_close(at); }},
+      {"close idle", [](AtomicWord& at, EntryWord was) { return try_close_idle(at, was); }},
+      {"terminate", [](AtomicWord& at, EntryWord) { return try_terminate(at); }},
+      {"inspect", [](AtomicWord& at, EntryWord was) { return try_inspect(at, was.generation(), was.home()); }},
+      {"end inspection, still idle", [](AtomicWord& at, EntryWord) { return end_inspect(at, InspectionEnd::idle); }},
+      {"end inspection, not idle", [](AtomicWord& at, EntryWord) { return end_inspect(at, InspectionEnd::closed); }}};
 }
 
 // from -> to by operation, over all words that differ in relevant fields: users, marks, loop.

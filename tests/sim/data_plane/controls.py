@@ -163,7 +163,7 @@ TABLE = [
     ("a request that waits in a replaced pool takes a connection of that pool", "proxy/exchange/exchange_borrow.cc",
      "if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));", ""),
     ("a request whose pool has ended is refused", "proxy/exchange/exchange_borrow.cc",
-     "if (origin.destination->reclaimed() || origin.is_replaced()) return borrow_from_new_destination(new_connection);", ""),
+     "if (origin.destination->reclaimed() || origin.is_replaced()) return borrow_from_new_destination(accepts);", ""),
     ("a pool ends while it dials", "pool/destination/reclaim.cc",
      """if (held || limits.min_idle != 0 || supply.dials() != 0) return false;
     if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open

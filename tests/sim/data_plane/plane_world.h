@@ -375,11 +375,10 @@ class PlaneWorld final : public pool::Environment {
       if (connection.events != nullptr) connection.events->on_upstream_ready();
       return true;
     }
-    if (!connection.transport().hangup_seen() && connection.transport().no_data_pending()) {
-      pool::keep_inspected(link.index, now);
-    } else {
-      pool::close_inspected(link.index, pool::CloseCause::peer_closed, now, connection.transport().ended_in_order());
-    }
+    proxy::net::Transport& transport = connection.transport();
+    if (!transport.hangup_seen() && transport.no_data_pending()) return pool::keep_inspected(link.index, now), true;
+    const auto how = transport.ended_in_order() ? pool::OriginClose::in_order : pool::OriginClose::abrupt;
+    pool::close_inspected(link.index, pool::CloseCause::peer_closed, now, how);
     return true;
   }
   bool may_act(const OriginLink& link) {
