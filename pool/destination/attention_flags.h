@@ -1,4 +1,4 @@
-// AttentionFlags: the flags in Destination::Impl::attention, above the number of waiters. While one is set, every
+// AttentionFlags: the flags in DestinationState::attention, above the number of waiters. While one is set, every
 // borrow and every release takes the mutex.
 #pragma once
 

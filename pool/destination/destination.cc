@@ -6,8 +6,8 @@
 
 namespace carpool::pool {
 
-Destination::Impl::Impl(Destination& destination, Origin where, const Limits& settings, Environment& around,
-                        unsigned loop_count, ConnectionBudget* over_all, std::optional<Instant> now)
+DestinationState::DestinationState(Destination& destination, Origin where, const Limits& settings, Environment& around,
+                                   unsigned loop_count, ConnectionBudget* over_all)
     : self(destination),
       origin(std::move(where)),
       label(origin.label()),
@@ -19,7 +19,11 @@ Destination::Impl::Impl(Destination& destination, Origin where, const Limits& se
       counters(std::make_unique<LoopCounters[]>(loop_count)),
       histories(std::make_unique<BorrowHistory[]>(loop_count)),
       limits(settings),
-      supply(settings.expected_streams) {
+      supply(settings.expected_streams) {}
+
+Destination::Impl::Impl(Destination& destination, Origin where, const Limits& settings, Environment& around,
+                        unsigned loop_count, ConnectionBudget* over_all, std::optional<Instant> now)
+    : DestinationState(destination, std::move(where), settings, around, loop_count, over_all) {
   ledger.began = now;
   set_shares();
   adopt_auto_size(FormerSize::fixed, {});

@@ -37,7 +37,7 @@ CAUGHT = {
     "pool/core/finder.h clear_stale_bit load acquire 2": "two takers who go round all entries",
     "pool/destination/auto_size.cc adopt_auto_size store relaxed": "a size begins to follow the load while a wait is noted",
     "pool/destination/destination_impl.h published_auto_size load relaxed": "a size begins to follow the load while a wait is noted",
-    "pool/destination/destination_impl.h waiting load acquire": "a release meets a borrower",
+    "pool/destination/destination_state.h waiting load acquire": "a release meets a borrower",
     "pool/destination/pending_places.h disposal_ended rmw acq_rel": "a discard meets a borrower",
     "pool/destination/pending_places.h disposing load acquire": "a discard meets a borrower",
     "pool/destination/pending_places.h inspections_ended load acquire": "an inspection that loses meets a borrower",
@@ -59,7 +59,7 @@ CAUGHT = {
 
 # name: (the controls, the scenario that notices all of them together)
 GROUPS = {
-    "attention": (r"pool/destination/\w+\.cc (push_waiter|remove_waiter|stop|grant|rejoin|review|begin_pause|end_pause|mark_replaced) rmw|destination_impl\.h (waiting|paused|stopped) ",
+    "attention": (r"pool/destination/\w+\.cc (push_waiter|remove_waiter|stop|grant|rejoin|review|begin_pause|end_pause|mark_replaced) rmw|destination_state\.h (waiting|paused|stopped) ",
                   "a release meets a borrower"),
     "word": (r"entry_state\.h \w+ \w+ (acq_rel|acquire)$", "a borrower meets a block that empties"),
     "capacity": (r"capacity\.h ", "a borrower meets a place that is freed"),
@@ -85,7 +85,7 @@ NEEDLESS = [
     (r"entry_index\.cc withdraw ", "the index forgets a block when its pool is destroyed: no event names it then"),
     (r"pending_places\.h ", "group places: the count is raised under the mutex"),
     (r"connection_budget\.(h|cc) ", "group budget: the starved destinations, the offers and the slots are changed under the mutex of the budget"),
-    (r"destination_impl\.h (is_cooling_down|is_replaced) ", "the bit changes under the mutex, which its readers held before or take before they act on it"),
+    (r"destination_state\.h (is_cooling_down|is_replaced) ", "the bit changes under the mutex, which its readers held before or take before they act on it"),
     (r"class_quota\.h held_back ", "an old count costs one dial more or less: the shares themselves are taken by read-modify-writes"),
     (r"core/pool\.h has_idle ", "only audits and tests call it, when all threads have ended or hold the mutex"),
     (r"delivery_queue\.h empty ", "only tests call it, when all threads have ended"),

@@ -113,7 +113,7 @@ def include_direction(tree):
 PARTS_OF_ONE = [
     {"exec/loop", "exec/timer"},
     {"exec/task", "exec/task_limit", "exec/thread_pool", "exec/thread_pool_worker"},
-    {"pool/destination/" + part for part in ("deferred_actions", "destination", "destination_impl", "grant", "lease", "ledger", "rejection", "slot", "snapshot")},
+    {"pool/destination/" + part for part in ("deferred_actions", "destination", "destination_impl", "destination_state", "grant", "lease", "ledger", "rejection", "slot", "snapshot")},
     {"proxy/config/schema", "proxy/config/setting_row"},
     {"proxy/config/check", "proxy/config/check_rules", "proxy/config/read"},
     {"proxy/telemetry/log", "proxy/telemetry/log_levels", "proxy/telemetry/log_line", "proxy/telemetry/log_output"},
