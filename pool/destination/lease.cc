@@ -58,7 +58,7 @@ LoopId Lease::home() const {
 
 // Performs the part that all ways to end a lease share. An exclusive connection's home loop is the calling loop, whose
 // counters are used.
-Destination& Lease::leave(Instant now) {
+Destination& Lease::detach(Instant now) {
   Destination& destination = *std::exchange(destination_, nullptr);
   Destination::Impl& pool = *destination.impl_;
   if (probe_) return pool.pending.probe_ended(), destination;
@@ -77,7 +77,7 @@ Destination& Lease::leave(Instant now) {
 
 void Lease::give_back(Use use, Instant now) {
   const bool had_place = tunnel_place_;
-  Destination::Impl& pool = *leave(now).impl_;
+  Destination::Impl& pool = *detach(now).impl_;
   if (shared_) {
     pool.release_stream(*entry_, use, now);
   } else if (entry_->value.tunnel.load(std::memory_order_relaxed)) {
@@ -93,7 +93,7 @@ void Lease::release(Instant now) {
 }
 
 void Lease::discard(CloseCause cause, Instant now) {
-  leave(now).impl_->discard(*entry_, cause, now);
+  detach(now).impl_->discard(*entry_, cause, now);
 }
 
 // A connection that ends is a place that is coming until a waiter has it, so no more leases are wanted than there are

@@ -74,7 +74,7 @@ class [[nodiscard]] Lease {
 
  private:
   friend class Destination;
-  Destination& leave(Instant now);
+  Destination& detach(Instant now);
   void give_back(Use use, Instant now);
   Destination* destination_ = nullptr;
   PooledConnection* pooled_ = nullptr;

@@ -56,7 +56,7 @@ void H2Client::close_if_done() {
   }
   if (!session_.over()) return;
   // Running requests end with a connection whose client violated the protocol.
-  const std::string& violation = session_.complaint();
+  const std::string& violation = session_.connection_error();
   for (const auto& request : requests_) violation.empty() ? request->abandon() : request->break_off(violation);
   if (write_queue_.empty()) linger();
 }
@@ -131,7 +131,7 @@ bool H2Client::holds_spares() const {
 
 void H2Client::free_idle_streams() {
   requests_.clear();
-  session_.rest();
+  session_.release_memory();
 }
 
 void H2Client::on_timer() {

@@ -63,13 +63,13 @@ TEST(Fields, InATunnelAreMalformedAndNoEndOfIt) {
   }
 }
 
-TEST(ASessionThatItsOwnerEnds, HasNoComplaintAboutItsPeer) {
+TEST(ASessionThatItsOwnerEnds, HasNoConnectionErrorOfItsPeer) {
   Server late, wrong;
   late.session.terminate(H2Error::enhance_your_calm, H2Abuse::none);
   EXPECT_EQ(error_of(late.pull(), 0), kCalm);
-  EXPECT_EQ(late.session.complaint(), "");
+  EXPECT_EQ(late.session.connection_error(), "");
   EXPECT_NE(error_of(wrong.response_to(frame(6, 0, 1, "01234567")), 0), -1);
-  EXPECT_NE(wrong.session.complaint(), "");
+  EXPECT_NE(wrong.session.connection_error(), "");
 }
 
 // One head in as many frames as it needs.

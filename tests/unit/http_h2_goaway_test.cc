@@ -27,7 +27,7 @@ TEST(AStreamThatTheFinalGoawayExcludes, IsNotProcessedAlthoughItArrivesBeforeThe
   pair.exchange_more();
   EXPECT_EQ(first.response.status, 200);
   EXPECT_TRUE(pair.server.session.over());
-  EXPECT_EQ(pair.server.session.complaint(), "");
+  EXPECT_EQ(pair.server.session.connection_error(), "");
 }
 
 TEST(AStreamThatTheFinalGoawayExcludes, IsNotIncludedByAnotherOne) {

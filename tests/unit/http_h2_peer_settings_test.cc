@@ -35,7 +35,7 @@ TEST(AnInitialWindow, ThatOverflowsTheWindowOfAStreamEndsTheSessionOfAnOrigin) {
   pair.client.receive(window_update(1, kMaxWindow - 65535) + initial_window(65536));
   EXPECT_EQ(error_of(pair.client.pull(), 0), kFlowControl);
   EXPECT_TRUE(pair.client.session.over());
-  EXPECT_NE(pair.client.session.complaint().find("FLOW_CONTROL_ERROR"), std::string::npos);
+  EXPECT_NE(pair.client.session.connection_error().find("FLOW_CONTROL_ERROR"), std::string::npos);
 }
 
 TEST(AnInitialWindow, ThatJustFitsChangesNothingElse) {

@@ -331,7 +331,7 @@ TEST(AnIdleSession, OwnsLittle) {
     pair.server.session.respond(*served.stream, fields_of({{":status", "200"}}), true);
     pair.exchange_more();
   }
-  pair.server.session.rest();
+  pair.server.session.release_memory();
   EXPECT_LT(pair.server.session.library_memory(), 32U * 1024);
   RecordProperty("bytes_at_rest", static_cast<int>(pair.server.session.library_memory()));
 }

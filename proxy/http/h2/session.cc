@@ -325,15 +325,15 @@ std::size_t H2Session::library_memory() const {
   return impl_->memory.in_use();
 }
 
-void H2Session::rest() {
-  impl_->rest();
+void H2Session::release_memory() {
+  impl_->release_memory();
 }
 
 H2Abuse H2Session::abuse() const {
   return impl_->abuse;
 }
-const std::string& H2Session::complaint() const {
-  return impl_->complaint;
+const std::string& H2Session::connection_error() const {
+  return impl_->connection_error;
 }
 H2PeerSettings H2Session::peer() const {
   return impl_->peer();

@@ -104,11 +104,11 @@ class H2Session {
   std::size_t detached_backlog() const;            // of those, on streams without an owner: leave(), cut()
   std::uint64_t messages_framed() const;           // bytes of heads and bodies that went into frames so far
   std::size_t library_memory() const;              // bytes
-  void rest();                                     // the session is idle: frees memory kept for reuse
+  void release_memory();                           // that is kept for reuse; called when the session is idle
   H2Abuse abuse() const;
-  // Returns the error in what was received for which this side ended the session, as the peer is told it; empty if it
-  // did not, or if terminate() was called.
-  const std::string& complaint() const;
+  // Returns the connection error (RFC 9113 §5.4.1) with which this side ended the session because of the bytes that it
+  // received, as its GOAWAY names it; empty: it did not.
+  const std::string& connection_error() const;
   H2PeerSettings peer() const;
 
  private:

@@ -48,7 +48,7 @@ struct H2Impl {
   void return_window(H2Stream& stream, std::size_t bytes);
   void widen(H2Stream& stream);
   void report_sent();
-  void rest();
+  void release_memory();
 
   // ---- heads to send (session_heads.cc) ----
   bool has_memory_for(const H2Fields& head) const;
@@ -113,7 +113,7 @@ struct H2Impl {
   nghttp2_session* session = nullptr;
   Instant now{};
   H2Abuse abuse = H2Abuse::none;
-  std::string complaint;  // of our GOAWAY with an error
+  std::string connection_error;  // of our GOAWAY
   bool failed = false;
   bool receiving = false;  // within receive()
   bool quiet = false;      // there was nothing to send, and nothing was received or submitted since

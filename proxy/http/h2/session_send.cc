@@ -88,9 +88,9 @@ void H2Impl::on_reset_sent(StreamId id, H2Error error) {
 
 void H2Impl::on_goaway_sent(const nghttp2_goaway& frame) {
   if (frame.error_code == NGHTTP2_NO_ERROR || stopped_by_owner) return;
-  complaint.assign(h2_error_name(h2_error(frame.error_code)));
+  connection_error.assign(h2_error_name(h2_error(frame.error_code)));
   const std::string_view why(reinterpret_cast<const char*>(frame.opaque_data), frame.opaque_data_len);
-  if (!why.empty()) complaint.append(" (").append(why).append(")");
+  if (!why.empty()) connection_error.append(" (").append(why).append(")");
 }
 
 // Notes a request that cannot be sent, because the peer sent GOAWAY or the request was cancelled before. The library

@@ -184,7 +184,7 @@ void H2Impl::report_sent() {
   }
 }
 
-void H2Impl::rest() {
+void H2Impl::release_memory() {
   memory.trim();
   request.clear();
   request.shrink();

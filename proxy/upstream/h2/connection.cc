@@ -135,7 +135,7 @@ bool H2Connection::receive(std::string_view bytes) {
 // error.
 void H2Connection::fail_if_over() {
   if (!works() || !session_.over()) return;
-  if (const std::string& why = session_.complaint(); !why.empty()) {
+  if (const std::string& why = session_.connection_error(); !why.empty()) {
     fail(pool::CloseCause::error,
          {FaultKind::malformed_response, Side::upstream, "the origin violated HTTP/2: " + why});
   } else {
@@ -387,7 +387,7 @@ void H2Connection::on_timer() {
          {FaultKind::connection_terminated, Side::upstream, "the origin does not answer PING"});
     return;
   }
-  if (open_.empty()) return session_.rest();  // releases memory while idle
+  if (open_.empty()) return session_.release_memory();  // releases memory while idle
   if (now - last_read_ >= kPingAfter && may_ping()) send_liveness_ping(false);
   arm_timer();
 }
