@@ -38,11 +38,13 @@ AdminH2Connection::AdminH2Connection(exec::Loop& loop, Owner& owner, const Backe
       strategy_(parts.mode, *this, parts.executor, parts.helpers, parts.failures, clock, this) {}
 
 AdminH2Connection::~AdminH2Connection() {
-  if (!closed_ && !session_.over()) {
-    session_.goaway(http::H2Error::no_error);
-    static_cast<void>(write());
+  if (state_ != AdminH2State::closed) {
+    if (!session_.over()) {
+      session_.goaway(http::H2Error::no_error);
+      static_cast<void>(write());
+    }
+    advance_to(AdminH2State::closed);
   }
-  closed_ = true;
   for (Streams* all : {&awaited_, &arriving_, &complete_, &ready_, &sending_, &dropped_}) {
     while (!all->empty()) const std::unique_ptr<AdminH2Stream> dies(&all->pop_front());
   }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "base/assert.h"
 #include "exec/mailbox.h"
 #include "exec/strategy.h"
 #include "exec/timer.h"
@@ -23,6 +24,7 @@
 #include "proxy/net/write_queue.h"
 #include "proxy/server/admin/admin_connection.h"
 #include "proxy/server/admin/event.h"
+#include "proxy/server/admin/h2_connection_state.h"
 #include "proxy/server/admin/h2_stream.h"
 
 namespace carpool::proxy {
@@ -135,6 +137,12 @@ class AdminH2Connection final : public AdminConnection,
   void helper_finished() override { leave(); }
 
   // ---- the holder of the role (h2_connection_producer.cc) ----
+  void advance_to(AdminH2State state) {
+    CARPOOL_ASSERT(kAdminH2Transitions.allows(state_, state));
+    state_ = state;
+  }
+  // Returns true if the connection sends frames.
+  bool works() const { return state_ < AdminH2State::lingering; }
   exec::TaskPtr produce() override;
   void take_signals();
   bool begin_to_leave();
@@ -214,11 +222,8 @@ class AdminH2Connection final : public AdminConnection,
   std::size_t held_ = 0;    // bytes of requests
   std::uint32_t in_progress_ = 0;
   net::DiscardedInput discarded_;  // while lingering
-  bool asked_ = false;             // a request has begun
-  bool leaves_soon_ = false;  // leaves when the requests that have arrived are read, of which there is at least one
-  bool leaving_ = false;      // GOAWAY was sent: the connection ends with its last response
-  bool lingering_ = false;
-  bool closed_ = false;
+  AdminH2State state_ = AdminH2State::open;
+  bool asked_ = false;  // a request has begun
 
   // ---- used by both ----
   exec::Mailbox inbox_;

@@ -23,13 +23,13 @@ exec::TaskPtr AdminH2Connection::produce() {
   if (budget_ == 0) budget_ = kVisit;
   take_signals();
   inbox_.deliver(SIZE_MAX);
-  while (!closed_) {
-    if (lingering_) {
+  while (state_ != AdminH2State::closed) {
+    if (state_ == AdminH2State::lingering) {
       discard();
       break;
     }
     dispatch_complete();
-    if (leaving_) leave_if_done();
+    if (state_ == AdminH2State::leaving) leave_if_done();
     if (!write()) {
       close();
       break;
@@ -48,15 +48,15 @@ exec::TaskPtr AdminH2Connection::produce() {
 void AdminH2Connection::take_signals() {
   // acquire pairs with the release in signal().
   const std::uint32_t bits = signals_.exchange(0, std::memory_order_acquire);
-  if (bits == 0 || closed_) return;
+  if (bits == 0 || state_ == AdminH2State::closed) return;
   const auto has = [bits](std::uint32_t one) { return (bits & one) != 0; };
   // A connection that is to leave reads once more, because a request may have arrived whose event is still pending.
   transport_->on_readiness(
       {has(Signal::readable) || has(Signal::leave_client), has(Signal::writable), has(Signal::hangup)});
   if (has(Signal::deadline_passed)) expire();
-  leaves_soon_ |= has(Signal::leave_client);
-  if (closed_ || !has(Signal::ended)) return;
-  if (!lingering_ && !session_.over()) session_.goaway(http::H2Error::no_error);
+  if (has(Signal::leave_client) && state_ == AdminH2State::open) advance_to(AdminH2State::to_leave);
+  if (state_ == AdminH2State::closed || !has(Signal::ended)) return;
+  if (works() && !session_.over()) session_.goaway(http::H2Error::no_error);
   static_cast<void>(write());
   transport_->shut_write();
   close();
@@ -65,8 +65,8 @@ void AdminH2Connection::take_signals() {
 // Sends GOAWAY when everything that has arrived is read: a request that is still on its way may be sent again
 // elsewhere. The client of a new connection waits for the response to its first request. Returns true if it did.
 bool AdminH2Connection::begin_to_leave() {
-  if (!leaves_soon_ || !asked_ || closed_ || lingering_ || session_.over() || std::exchange(leaving_, true))
-    return false;
+  if (state_ != AdminH2State::to_leave || !asked_ || session_.over()) return false;
+  advance_to(AdminH2State::leaving);
   session_.goaway(http::H2Error::no_error);
   return true;
 }
@@ -78,7 +78,7 @@ void AdminH2Connection::leave_if_done() {
     stop_listening(one);
     session_.end(*one.stream);
   }
-  if (idle() && !lingering_ && !session_.over()) session_.terminate(http::H2Error::no_error, http::H2Abuse::none);
+  if (idle() && !session_.over()) session_.terminate(http::H2Error::no_error, http::H2Abuse::none);
 }
 
 // ---- bytes ----
@@ -103,7 +103,7 @@ bool AdminH2Connection::write() {
 }
 
 bool AdminH2Connection::may_read() const {
-  return !lingering_ && !session_.over() && write_queue_.size() < kUnsent && transport_->maybe_readable();
+  return works() && !session_.over() && write_queue_.size() < kUnsent && transport_->maybe_readable();
 }
 
 bool AdminH2Connection::read_some() {
@@ -131,7 +131,8 @@ bool AdminH2Connection::read_some() {
 
 // Called when everything is sent. Sends FIN, then discards further input, so that no reset overtakes the GOAWAY.
 void AdminH2Connection::linger() {
-  if (std::exchange(lingering_, true)) return;
+  if (!works()) return;
+  advance_to(AdminH2State::lingering);
   abuse_.store(session_.abuse(), std::memory_order_relaxed);
   transport_->shut_write();
   for (Streams* all : {&arriving_, &complete_, &ready_, &sending_}) {
@@ -148,7 +149,8 @@ void AdminH2Connection::discard() {
 // Ends the connection; the loop unregisters the socket. Streams in use by a task or the loop are freed when they
 // return.
 void AdminH2Connection::close() {
-  if (std::exchange(closed_, true)) return;
+  if (state_ == AdminH2State::closed) return;
+  advance_to(AdminH2State::closed);
   abuse_.store(session_.abuse(), std::memory_order_relaxed);
   for (Streams* all : {&arriving_, &complete_, &ready_, &sending_}) {
     while (!all->empty()) drop(all->front());
@@ -166,7 +168,7 @@ bool AdminH2Connection::idle() const {
 
 void AdminH2Connection::publish_deadline() {
   budget_ = 0;  // the next visit gets its own
-  if (closed_) return;
+  if (state_ == AdminH2State::closed) return;
   const Instant next = next_deadline();
   const bool earlier = next < published_;
   published_ = next;
@@ -178,7 +180,7 @@ void AdminH2Connection::publish_deadline() {
 // previous one has passed, so it almost never has to be rearmed.
 Instant AdminH2Connection::next_deadline() {
   Instant next = now_ + kAdminTimeout;
-  if (lingering_) return idle_since_ + kAdminTimeout;
+  if (state_ == AdminH2State::lingering) return idle_since_ + kAdminTimeout;
   if (idle()) next = std::min(next, idle_since_ + kAdminTimeout);
   for (const Instant since : {head_since_, unsent_since_}) {
     if (since != kNever) next = std::min(next, since + kAdminTimeout);
@@ -193,8 +195,9 @@ void AdminH2Connection::expire() {
   published_ = kNever;  // the loop's timer is not armed, so publish_deadline() must arm it
   if (now_ >= retry_at_) retry_at_ = kNever;
   const auto passed = [this](Instant since) { return since != kNever && now_ >= since + kAdminTimeout; };
-  if (lingering_ ? passed(idle_since_) : passed(unsent_since_)) return close();  // a reset would not reach the client
-  if (lingering_) return;
+  const bool lingering = state_ == AdminH2State::lingering;
+  if (lingering ? passed(idle_since_) : passed(unsent_since_)) return close();  // a reset would not reach the client
+  if (lingering) return;
   for (Streams* all : {&arriving_, &ready_, &sending_}) expire(*all);
   if (passed(head_since_)) {
     session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);

@@ -141,7 +141,7 @@ void AdminH2Connection::on_returned(AdminH2Stream& stream) {
   using Work = AdminH2Stream::Work;
   busy_.fetch_sub(1, std::memory_order_relaxed);
   stream.away = false;
-  if (closed_ || lingering_ || stream.stream == nullptr) return drop(stream);
+  if (!works() || stream.stream == nullptr) return drop(stream);
   if (stream.made == Made::failed) {
     session_.reset(*std::exchange(stream.stream, nullptr), http::H2Error::internal_error);
     return drop(stream);

@@ -1,4 +1,4 @@
-// Unit tests of the tables of a client's connection and of a dial: prints them and compares them with docs/states.
+// Unit tests of the tables of connections and of a dial: prints them and compares them with docs/states.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "proxy/downstream/h1_client_state.h"
+#include "proxy/server/admin/h2_connection_state.h"
 #include "proxy/upstream/dial_state.h"
 
 namespace carpool::proxy {
@@ -21,6 +22,8 @@ constexpr std::array<std::string_view, kH1RequestStates> kRequestNames{"none", "
 constexpr std::array<std::string_view, kDialStates> kDialNames{"created",   "rate_limited", "loading",  "stopping",
                                                                "failing",   "dialing",      "settings", "settings_ack",
                                                                "no_stream", "orphaned",     "over"};
+constexpr std::array<std::string_view, kAdminH2States> kAdminNames{"open", "to_leave", "leaving", "lingering",
+                                                                   "closed"};
 
 template <class State, std::size_t kStates>
 std::string diagram(const Transitions<State, kStates>& table, const std::array<std::string_view, kStates>& names) {
@@ -36,14 +39,16 @@ std::string diagram(const Transitions<State, kStates>& table, const std::array<s
 
 std::string page() {
   std::string text = "# States of connections\n\n";
-  text.append("This page is generated from the tables in proxy/downstream/ and proxy/upstream/.\n\n");
+  text.append("This page is generated from the tables in proxy/downstream/, proxy/upstream/ and proxy/server/.\n\n");
   text.append("## Connections of HTTP/1.1 clients\n\n`h1_client_state.h` describes the states.\n\n");
   text.append(diagram(kH1ClientTransitions, kClientNames));
   text.append(
       "\n## Requests of HTTP/1.1 clients\n\nThe diagram shows what a client has read of its current request.\n\n");
   text.append(diagram(kH1RequestTransitions, kRequestNames));
   text.append("\n## Dials\n\n`dial_state.h` describes the states.\n\n");
-  return text.append(diagram(kDialTransitions, kDialNames));
+  text.append(diagram(kDialTransitions, kDialNames));
+  text.append("\n## HTTP/2 connections to the admin endpoint\n\n`h2_connection_state.h` describes the states.\n\n");
+  return text.append(diagram(kAdminH2Transitions, kAdminNames));
 }
 
 TEST(ConnectionStates, AreWhatTheDocumentationShows) {
@@ -72,6 +77,14 @@ TEST(StatesOfARequest, BeginWithTheHeadAndEndBeforeTheNextOne) {
     EXPECT_EQ(kH1RequestTransitions.allows(state, H1RequestState::head), state == H1RequestState::none);
   }
   EXPECT_FALSE(kH1RequestTransitions.allows(H1RequestState::head, H1RequestState::complete));
+}
+
+TEST(StatesOfAnAdminConnection, SendGoawayOnlyToAClientThatIsToLeave) {
+  for (std::size_t i = 0; i < kAdminH2States; ++i) {
+    const auto state = static_cast<AdminH2State>(i);
+    EXPECT_EQ(kAdminH2Transitions.allows(state, AdminH2State::leaving), state == AdminH2State::to_leave)
+        << kAdminNames.at(i);
+  }
 }
 
 TEST(StatesOfADial, AreOrphanedOnlyWithAMessage) {
