@@ -24,6 +24,10 @@ struct Origin {
   // Returns `host[:port]` as in a Host field.
   std::string authority() const;
   bool is_ip_literal() const;
+  // Returns true if scheme, host and port are the same; the TLS identity may differ.
+  bool same_place(const Origin& other) const {
+    return scheme == other.scheme && host == other.host && port == other.port;
+  }
 
   friend bool operator==(const Origin&, const Origin&) = default;
 };

@@ -107,10 +107,7 @@ void check_fields(const OriginSettings& origin, Errors& errors) {
 
 // Returns `verify` of the origin that serves the token endpoint, or that of all origins.
 bool verifies_endpoint(const TokenUrl& url, const Config& config) {
-  const auto same = [&](const OriginSettings& one) {
-    return one.origin.host == url.origin.host && one.origin.port == url.origin.port &&
-           one.origin.scheme == url.origin.scheme;
-  };
+  const auto same = [&](const OriginSettings& one) { return one.origin.same_place(url.origin); };
   const auto own = std::find_if(config.origins.begin(), config.origins.end(), same);
   return (own == config.origins.end() ? config.upstream : own->upstream).tls.verify;
 }

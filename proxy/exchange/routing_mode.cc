@@ -7,12 +7,6 @@
 
 namespace carpool::proxy {
 
-namespace {
-bool same_place(const pool::Origin& a, const pool::Origin& b) {
-  return a.scheme == b.scheme && a.host == b.host && a.port == b.port;
-}
-}  // namespace
-
 // ---- a fixed origin ----
 
 Result<pool::Origin> Gateway::origin_of(const http::Target& target, const OriginRegistry& origins) const {
@@ -29,14 +23,14 @@ Result<pool::Origin> Gateway::origin_of(const http::Target& target, const Origin
 }
 
 bool Gateway::is_named_by(const pool::Origin& asked, const http::Target& target, const OriginRegistry& origins) const {
-  if (same_place(asked, origin_)) return true;
+  if (asked.same_place(origin_)) return true;
   // The client's :scheme is that of its connection to the listener, not the origin's.
   const bool of_plain_client =
       target.form != http::TargetForm::absolute || (secured_ && target.scheme == pool::Scheme::https);
   if (is_alias(asked, of_plain_client, origins)) return true;
   if (!of_plain_client) return false;
   const Result<pool::Origin> as_ours = pool::canonical_origin(origin_.scheme, target.authority);
-  return (as_ours && same_place(*as_ours, origin_)) || is_listener(asked);
+  return (as_ours && as_ours->same_place(origin_)) || is_listener(asked);
 }
 
 // An alias has no port or the listener's port, because the client resolved the alias to the listener.
@@ -45,7 +39,7 @@ bool Gateway::is_alias(const pool::Origin& asked, bool of_plain_client, const Or
   const bool port_fits =
       asked.port == pool::default_port(asked.scheme) || (of_plain_client && asked.port == listener_.port());
   const config::OriginSettings* settings = port_fits ? origins.alias(asked.host) : nullptr;
-  return settings != nullptr && same_place(settings->origin, origin_);
+  return settings != nullptr && settings->origin.same_place(origin_);
 }
 
 bool Gateway::is_listener(const pool::Origin& asked) const {
@@ -92,7 +86,7 @@ Result<pool::Origin> InsideConnect::origin_of(const http::Target& target, const 
   const Result<pool::Origin> asked =
       pool::canonical_origin(target.named ? target.scheme : pool::Scheme::https, target.authority);
   if (!asked) return asked.fault();
-  if (same_place(*asked, interception_.origin)) return interception_.origin;
+  if (asked->same_place(interception_.origin)) return interception_.origin;
   return Fault{FaultKind::misdirected, Side::client, asked->label() + ' ' + inside};
 }
 

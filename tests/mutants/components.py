@@ -131,9 +131,7 @@ DECISIONS = [
     m("a silent stream is looked at all the time", X + "exchange_deadlines.cc", "if (silent_) return deadline_after(now, limits_->idle_timeout);", "", EXCHANGE),
     m("an attempt is never late", X + "exchange_deadlines.cc", "if (now >= attempt_at(awaited.body_ended)) return Deadline::attempt;", "", EXCHANGE),
     # ---- where a request may go ----
-    m("a port does not distinguish origins", X + "routing_mode.cc", "a.scheme == b.scheme && a.host == b.host && a.port == b.port", "a.scheme == b.scheme && a.host == b.host", EXCHANGE),
-    m("a scheme does not distinguish origins", X + "routing_mode.cc", "a.scheme == b.scheme && a.host == b.host && a.port == b.port", "a.host == b.host && a.port == b.port", EXCHANGE),
-    m("every alias leads to the fixed origin", X + "routing_mode.cc", "settings != nullptr && same_place(settings->origin, origin_)", "settings != nullptr", EXCHANGE),
+    m("every alias leads to the fixed origin", X + "routing_mode.cc", "settings != nullptr && settings->origin.same_place(origin_)", "settings != nullptr", EXCHANGE),
     m("an absolute target is the listener's own", X + "routing_mode.cc", "if (!of_plain_client) return false;", "", EXCHANGE),
     m("an alias of a forward proxy is not followed", X + "routing_mode.cc", "if (settings != nullptr && !downgrade) return settings->origin;", "", EXCHANGE),
     m("route_by_host off routes by host", X + "routing_mode.cc", "target.form != http::TargetForm::absolute && !route_by_host_", "false", EXCHANGE),

@@ -3,7 +3,12 @@ from mutant import m
 
 SET = "bits.fetch_or(bit, std::memory_order_seq_cst);"
 
+SAME = "scheme == other.scheme && host == other.host && port == other.port"
+
 MUTANTS = [
+    # ---- origins ----
+    m("a port does not distinguish origins", "pool/origin.h", SAME, "scheme == other.scheme && host == other.host", "unit"),
+    m("a scheme does not distinguish origins", "pool/origin.h", SAME, "host == other.host && port == other.port", "unit"),
     # ---- the state word ----
     m("a takeover keeps the generation", "pool/core/entry_state.h", "home(loop).next_generation()", "home(loop)", "explorer"),
     m("a close keeps the generation", "pool/core/entry_state.h",

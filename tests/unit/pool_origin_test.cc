@@ -117,6 +117,14 @@ struct Refused {
   std::string_view why;
 };
 
+TEST(Origin, IsTheSamePlaceUnderAnyTlsIdentity) {
+  const Origin origin{Scheme::https, "h", 443};
+  EXPECT_TRUE((Origin{Scheme::https, "h", 443, 1}.same_place(origin)));
+  EXPECT_FALSE((Origin{Scheme::http, "h", 443}.same_place(origin)));
+  EXPECT_FALSE((Origin{Scheme::https, "i", 443}.same_place(origin)));
+  EXPECT_FALSE((Origin{Scheme::https, "h", 444}.same_place(origin)));
+}
+
 TEST(Origin, MasksUserinfoInItsError) {
   EXPECT_EQ(canonical_origin(Scheme::tcp, "u:secret@h:1").fault().detail,
             "userinfo before the host is not allowed: `***@h:1`");
