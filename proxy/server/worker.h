@@ -94,6 +94,7 @@ class Worker final : private exec::SharedWatcher, private exec::TurnHost {
 
  private:
   Worker(const WorkerParts& parts, std::unique_ptr<exec::UvLoop> loop, std::unique_ptr<SpanBuffer> spans);
+  ExchangeContext exchange_context(const WorkerParts& all) LOOP_ONLY;
   void on_shared_ready(std::uint32_t index, std::uint32_t generation, exec::Ready ready) override LOOP_ONLY;
   void enter() override LOOP_ENTER;
   void leave() override;
