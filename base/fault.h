@@ -23,7 +23,7 @@ enum class FaultKind : std::uint8_t {
   not_authenticated,  // 407
   client_gone,
   draining,
-  overloaded,    // memory or descriptors are low
+  overloaded,    // memory, descriptors or threads are low
   rate_limited,  // request.rate or the origin's pool.connect_rate
   // The pool has no connection to give.
   queue_full,

@@ -204,7 +204,11 @@ void ClientHandshake::returned() {
 
 void ClientHandshake::on_result(Result<bool> done) {
   using End = metrics::ClientHandshake;
-  if (!done) return fail(done.fault().kind == FaultKind::budget ? End::rejected : End::failed, done.fault().detail);
+  if (!done) {
+    const FaultKind kind = done.fault().kind;
+    const bool rejected = kind == FaultKind::overloaded || kind == FaultKind::budget;
+    return fail(rejected ? End::rejected : End::failed, done.fault().detail);
+  }
   if (!*done) return;
   context_.stats.count(step_->transport->security().resumed ? End::resumed : End::full);
   established_ = true;

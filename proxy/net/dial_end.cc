@@ -19,7 +19,8 @@ void Dial::Impl::on_deadline() {
   exec::assume_on_loop();
   handshake.deadline_passed = handshake.away();
   if (handshake.away()) return;
-  if (phase == Phase::asking || (phase == Phase::handshaking && plan.parent == nullptr)) record_failure(made.peer);
+  const bool silent = phase == Phase::handshaking && plan.parent == nullptr && !retry.armed();
+  if (phase == Phase::asking || silent) record_failure(made.peer);
   if (phase == Phase::connecting) {
     for (const Address& address : race->waiting_for()) record_failure(address);
   }
@@ -39,9 +40,11 @@ Fault Dial::Impl::deadline_fault() const {
     case Phase::asking:
       return {FaultKind::connect_timeout, Side::upstream, "CONNECT " + name + " through " + place.label() + after};
     default:
-      return {FaultKind::connect_timeout, Side::upstream,
-              "TLS handshake with " + name + " (" + made.peer.text() + ")" + after};
+      break;
   }
+  const std::string handshaking = "TLS handshake with " + name + " (" + made.peer.text() + ")" + after;
+  if (!retry.armed()) return {FaultKind::connect_timeout, Side::upstream, handshaking};
+  return {FaultKind::overloaded, Side::self, handshaking + ": too many blocking tasks (threads.max_tasks)"};
 }
 
 void Dial::Impl::unwatch() {
@@ -55,6 +58,7 @@ void Dial::Impl::finish(Result<Dialed> result) {
   phase = Phase::done;
   stop_counting(counted && result && result->peer == *counted);
   deadline.disarm();
+  retry.disarm();
   ListHook<exec::DeferredTag>::unlink();
   ListHook<dns::QuestionTag>::unlink();
   unwatch();

@@ -6,6 +6,10 @@
 
 namespace carpool::proxy::net {
 
+namespace {
+constexpr Duration kRejectedPause = std::chrono::milliseconds(5);
+}  // namespace
+
 void Dial::Impl::begin_handshake(Fd connected) {
   phase = Phase::handshaking;
   limit_phase(plan.tls_timeout);
@@ -19,7 +23,7 @@ void Dial::Impl::begin_handshake(Fd connected) {
 
 void Dial::Impl::on_ready(exec::Ready ready) {
   if (phase == Phase::asking) return step_tunnel(ready.hangup);
-  if (handshake.on_readiness(*stream, ready)) step_handshake();
+  if (handshake.on_readiness(*stream, ready) && !retry.armed()) step_handshake();
 }
 
 Result<bool> Dial::Impl::work_on_handshake(Result<bool> (tls::TlsTransport::*step)()) {
@@ -39,8 +43,16 @@ void Dial::Impl::handshake_returned() {
     const std::unique_ptr<Impl> ended(this);
     return;
   }
+  const bool rejected = handshake.take_rejection(*stream);
+  if (rejected) retry.arm(loop.now() + kRejectedPause);
   if (handshake.deadline_passed) return finish(deadline_fault());
+  if (rejected) return;
   if (auto result = handshake.take_result(*stream)) return on_handshake_step(std::move(*result));
+  step_handshake();
+}
+
+void Dial::Impl::on_retry() {
+  exec::assume_on_loop();
   step_handshake();
 }
 

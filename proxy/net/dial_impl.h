@@ -42,7 +42,8 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
         owner(o),
         place(plan.parent == nullptr ? *plan.origin : plan.parent->place),
         parent_policy(plan.policy),
-        deadline(exec::Timer::bind<&Impl::on_deadline>(l, *this)) {}
+        deadline(exec::Timer::bind<&Impl::on_deadline>(l, *this)),
+        retry(exec::Timer::bind<&Impl::on_retry>(l, *this)) {}
   ~Impl() {
     exec::assume_on_loop();
     unwatch();
@@ -74,6 +75,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   // Runs on whichever thread owns the TlsTransport.
   Result<bool> work_on_handshake(Result<bool> (tls::TlsTransport::*step)() = &tls::TlsTransport::handshake);
   void handshake_returned() LOOP_ONLY;
+  void on_retry();
 
   // The deadline and the end of the dial wait until a step on another thread has returned.
   struct HandshakeStep final : tls::HandshakeTask {
@@ -100,6 +102,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   const pool::Origin& place;  // what is dialed: the origin or the parent proxy
   const ParentPolicy parent_policy;
   exec::Timer deadline;
+  exec::Timer retry;      // of a step of the handshake that was rejected (threads.max_tasks)
   Instant ends = kNever;  // of the whole dial
   Duration allowed{};     // of the phase, or of the whole dial
   Phase phase = Phase::resolving;

@@ -1,11 +1,13 @@
 """The thread that runs each task, seen from outside: GET /threads, exec_* metrics, [threads] keys."""
 import gzip
+import signal
 import socket
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from harness.hanging_file import HangingFile
 from harness.wait import until
 
 
@@ -156,3 +158,35 @@ def test_a_handshake_that_never_ends_is_late_in_a_task_too(carpool, pki):
                     pool={"connect_timeout": "300ms"})
         with c.client() as client:
             assert client.get("https://127.0.0.1:%d/" % silent.getsockname()[1]).status == 504
+
+
+@pytest.fixture
+def busy(origin, carpool, pki, tls_context):
+    """A carpool with an idle connection to `plain`, and one more origin over TLS: a reload that hangs is its only task."""
+    plain, secure, slow = origin(), origin(tls=tls_context), HangingFile()
+    c = carpool(workers=1, threads={"inline_handshakes": 0, "max_tasks": 1}, upstream={"tls": {"ca_file": pki.ca}},
+                pool={"connect_timeout": "500ms"})
+    with c.client() as client:
+        assert client.get(plain.url + "/").status == 200
+        c.config.write_text(c.config.read_text() +
+                            '\n[[origin]]\nuri = "https://other.test"\n[origin.upstream.tls]\nca_file = "%s"\n' % slow.path)
+        c.signal(signal.SIGHUP)
+        slow.wait_for_reader()
+        yield c, client, plain, secure, slow
+        until(lambda: c.get_json("/threads")["tasks"]["existing"] == 0, what="the end of the reload")
+    assert c.metric("carpool_pool_closed_total", origin=plain.url) == 0
+
+
+def test_a_handshake_for_which_no_task_is_left_waits_for_one(busy):
+    c, client, _, secure, slow = busy
+    client.ask("GET", secure.url + "/")
+    until(lambda: c.get_json("/threads")["tasks"]["refused"] >= 2, what="two refusals")
+    slow.end()
+    assert client.response().status == 200
+
+
+def test_a_handshake_for_which_no_task_is_left_in_time_says_so(busy):
+    _, client, _, secure, slow = busy
+    response = client.get(secure.url + "/")
+    slow.end()
+    assert response.status == 503 and b"threads.max_tasks" in response.body, response.body

@@ -22,12 +22,21 @@ std::optional<Result<bool>> HandshakeTask::take_result(TlsTransport& transport) 
   return std::exchange(result_, false);
 }
 
+bool HandshakeTask::take_rejection(TlsTransport& transport) {
+  if (!rejected_) return false;
+  result_ = false;
+  static_cast<void>(take_result(transport));
+  return true;
+}
+
 void HandshakeTask::run() {
+  rejected_ = false;
   result_ = compute();
   loop_.post(*this);
 }
 
 void HandshakeTask::close() {
+  rejected_ = true;
   result_ = rejected_handshake();
   loop_.post(*this);
 }

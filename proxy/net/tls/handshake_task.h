@@ -22,6 +22,9 @@ class HandshakeTask : public exec::Task, public exec::Mail {
   bool on_readiness(TlsTransport& transport, exec::Ready ready) LOOP_ONLY;
   // Must be called by on_returned(). Returns the result, or nullopt if the next step can be computed at once.
   std::optional<Result<bool>> take_result(TlsTransport& transport) LOOP_ONLY;
+  // May be called by on_returned() before take_result(). Returns true if too many tasks existed: nothing was computed,
+  // and the step can be submitted again later.
+  bool take_rejection(TlsTransport& transport) LOOP_ONLY;
 
  protected:
   explicit HandshakeTask(exec::Loop& loop) : loop_(loop) {}
@@ -38,6 +41,7 @@ class HandshakeTask : public exec::Task, public exec::Mail {
   Result<bool> result_ = false;
   std::optional<exec::Ready> missed_;  // while the step was away
   bool away_ = false;
+  bool rejected_ = false;  // the last step
 };
 
 }  // namespace carpool::proxy::tls

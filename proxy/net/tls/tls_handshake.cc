@@ -36,7 +36,7 @@ Fault out_of_memory() {
 
 Fault rejected_handshake() {
   try {
-    return {FaultKind::budget, Side::self, "too many blocking tasks for a TLS handshake"};
+    return {FaultKind::overloaded, Side::self, "too many blocking tasks (threads.max_tasks) for a TLS handshake"};
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }

@@ -37,7 +37,8 @@ bool TlsIdentity::forget(const exec::Mail& mail) {
 Result<std::shared_ptr<tls::ClientContext>> TlsIdentity::get() {
   const Held lock(mutex_);
   if (fault_) return *fault_;
-  if (!context_) return Fault{FaultKind::budget, Side::self, "too many blocking tasks to load certificates"};
+  if (!context_)
+    return Fault{FaultKind::overloaded, Side::self, "too many blocking tasks (threads.max_tasks) to load certificates"};
   return context_;
 }
 

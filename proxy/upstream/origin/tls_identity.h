@@ -29,8 +29,9 @@ class TlsIdentity {
   // Must be called before `mail` is destroyed. `mail` is not posted after this call. Returns false if it is not
   // waiting: it was posted before, and must not be destroyed until it arrives.
   [[nodiscard]] bool forget(const exec::Mail& mail);
-  // Must be called after ready_or_notify() returned true or its mail arrived. Returns a Fault of kind `budget` if the
-  // loading was rejected or failed for a reason that may pass; the next caller of ready_or_notify() tries again.
+  // Must be called after ready_or_notify() returned true or its mail arrived. Returns a Fault of kind `overloaded` if
+  // the loading was rejected, or `budget` if it failed for a reason that may pass; the next caller of ready_or_notify()
+  // tries again.
   Result<std::shared_ptr<tls::ClientContext>> get();
 
   std::shared_ptr<tls::ClientContext> loaded();  // nullptr before it is needed
