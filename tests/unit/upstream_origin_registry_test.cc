@@ -314,5 +314,33 @@ TEST(AnOriginWithRules, IsReachedByNoOtherSpellingSchemeOrTunnel) {
   (*made)->directory().stop(environment.now);
 }
 
+// Each origin has a TLS identity, a parent proxy and credentials of its own.
+config::Config all_different(std::size_t origins, const std::string& version) {
+  config::Config settings;
+  settings.pool_total.max_origins = static_cast<std::uint32_t>(origins);
+  for (std::size_t i = 0; i < origins; ++i) {
+    const std::string name = version + std::to_string(i) + ".test";
+    config::OriginSettings& origin = settings.origins.emplace_back();
+    origin.origin = *pool::parse_origin("https://o" + std::to_string(i) + ".test");
+    origin.upstream.tls.server_name = name;
+    origin.upstream.proxy = "http://" + name;
+    origin.headers = {{"X-Api-Key", {name, {}, {}}}};
+  }
+  return settings;
+}
+
+TEST(Origins, MayAllHaveDifferentSettingsHoweverManyTheConfigurationNames) {
+  exec::assume_on_loop();
+  test::FakeEnvironment environment(1);
+  metrics::Registry registry(1, 10);
+  config::Config first = all_different(OriginRegistry::kMaxLeft + 1, "a");
+  auto made = OriginRegistry::make(first, environment, registry);
+  ASSERT_TRUE(made) << made.fault().detail;
+  config::Config second = all_different(OriginRegistry::kMaxLeft / 2, "b");
+  const auto kept = (*made)->prepare(second);
+  EXPECT_FALSE(kept) << "what earlier configurations have left is limited";
+  (*made)->directory().stop(environment.now);
+}
+
 }  // namespace
 }  // namespace carpool::proxy

@@ -33,7 +33,7 @@ Result<std::uint32_t> OriginRegistry::number_of(pool::Scheme scheme, const confi
   for (std::size_t i = 0; i < identities_.size(); ++i) {
     if (identities_[i].upstream == key) return static_cast<std::uint32_t>(i);
   }
-  if (identities_.size() >= kMaxIdentities) {
+  if (identities_.size() >= most_) {
     return Fault{FaultKind::budget, Side::self,
                  "too many different [upstream] settings since the start; restart carpool"};
   }
@@ -123,7 +123,7 @@ Result<const net::ParentProxy*> OriginRegistry::known_parent(const config::Upstr
   for (const std::unique_ptr<const net::ParentProxy>& known : made_parents_) {
     if (known->place == read->place && known->authorization == read->authorization) return known.get();
   }
-  if (made_parents_.size() >= kMaxIdentities) {
+  if (made_parents_.size() >= most_) {
     return Fault{FaultKind::budget, Side::self,
                  "too many different credentials of upstream.proxy since the start; restart carpool"};
   }

@@ -57,6 +57,7 @@ Result<std::unique_ptr<OriginRegistry>> OriginRegistry::make(config::Config& con
 
 Result<OriginRegistry::Prepared> OriginRegistry::prepare(config::Config& fresh) {
   Prepared prepared;
+  most_ = kMaxLeft + fresh.origins.size();
   const std::size_t known = identities_.size();
   if (Status numbered = number_origins(fresh, prepared); !numbered) return numbered.take_fault();
   const std::vector<bool> used = in_use(fresh, prepared);
@@ -79,7 +80,7 @@ Result<Credentials*> OriginRegistry::credentials_of(const config::OriginSettings
     if (!in_force(*known)) static_cast<void>(known->check_files());
     return known.get();
   }
-  if (made_credentials_.size() >= kMaxIdentities) {
+  if (made_credentials_.size() >= most_) {
     return Fault{FaultKind::budget, Side::self,
                  "too many different credentials of origins since the start; restart carpool"};
   }

@@ -53,7 +53,9 @@ class OriginRegistry {
   // Returns the runtimes with one of these TLS identities or with connections to forbidden addresses, including those
   // of pools that a reload has replaced.
   std::vector<OriginRuntime*> outdated(const std::vector<const TlsIdentity*>& renewed) const;
-  static constexpr std::size_t kMaxIdentities = 1000;  // over the life of the process
+  // Identities, parent proxies and credentials that earlier configurations may have left, each: over the life of the
+  // process, besides those of the configuration, which names at most one of each per origin.
+  static constexpr std::size_t kMaxLeft = 1000;
   // Returns true if a parent proxy resolves the name of this origin. Any thread.
   bool through_parent(const pool::Origin& origin) const;
   // Defaults: the identities of origins without their own settings; the second ones are for origins without a parent
@@ -123,6 +125,7 @@ class OriginRegistry {
 
   metrics::Registry& metrics_;
   const unsigned loops_;
+  std::size_t most_ = kMaxLeft;  // of identities_, made_parents_ and made_credentials_, each; only prepare() uses it
   // Only prepare() and apply() write the first three members. They are not called concurrently, and write identities_
   // under the mutex; other threads read identities_ under the mutex.
   std::vector<Identity> identities_;                                   // indexed by Origin::tls; only grows
