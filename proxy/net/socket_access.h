@@ -15,8 +15,8 @@ struct SocketAccess {
   std::optional<gid_t> group;  // absent: the process's
 };
 
-// Sets group and mode of the file; other addresses than Unix sockets have none. The Fault names the file and the
-// system's reason.
+// Sets group and mode of the file; other addresses than Unix sockets have none. Does not follow a link, and refuses a
+// file that is not a socket of this process's user. The Fault names the file and the reason.
 Status set_access(const Address& address, const SocketAccess& access);
 
 }  // namespace carpool::proxy::net

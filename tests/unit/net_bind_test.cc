@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -85,6 +86,58 @@ TEST_F(ASocketFile, IsRemovedWithABoundSocketThatNoAcceptorTook) {
     EXPECT_NE(number(), 0U);
   }
   EXPECT_EQ(number(), 0U);
+}
+
+class AnotherFileAtThePath : public ASocketFile {
+ protected:
+  AnotherFileAtThePath() : bound(bind_and_listen(text(), 4)) { std::filesystem::remove(path()); }
+  // Sets the mode at the path and returns the Fault.
+  std::string refusal() const {
+    const Status set = set_access(address(text()), {.mode = 0666, .group = ::getegid()});
+    return set ? "none" : set.fault().detail;
+  }
+  static mode_t mode_of(const std::string& file) {
+    struct stat status {};
+    return ::lstat(file.c_str(), &status) == 0 ? status.st_mode & 0777U : 0;
+  }
+  const Result<Bound> bound;
+};
+
+TEST_F(AnotherFileAtThePath, KeepsItsMode) {
+  std::ofstream(path()) << "text";
+  ::chmod(path().c_str(), 0600);
+  EXPECT_EQ(refusal(), "group of " + path() + ": another file has replaced the socket");
+  EXPECT_EQ(mode_of(path()), 0600U);
+}
+
+TEST_F(AnotherFileAtThePath, KeepsItsModeIfALinkLeadsToIt) {
+  const std::string secret = folder + "/secret", socket = folder + "/b.sock";
+  std::ofstream(secret) << "text";
+  const Fd other = listen_on("unix:" + socket);
+  for (const std::string& file : {secret, socket}) {
+    ::chmod(file.c_str(), 0600);
+    std::filesystem::create_symlink(file, path());
+    EXPECT_EQ(refusal(), "group of " + path() + ": another file has replaced the socket");
+    EXPECT_EQ(mode_of(file), 0600U);
+    std::filesystem::remove(path());
+  }
+}
+
+TEST_F(AnotherFileAtThePath, KeepsItsModeIfItIsASocketOfAnotherUser) {
+  const Fd other = listen_on(text());
+  ::chmod(path().c_str(), 0600);
+  if (::chown(path().c_str(), 1, static_cast<gid_t>(-1)) != 0) GTEST_SKIP() << "this takes root";
+  EXPECT_EQ(refusal(), "group of " + path() + ": another user's socket has replaced this process's");
+  EXPECT_EQ(mode_of(path()), 0600U);
+}
+
+TEST_F(ASocketFile, GetsModeAndGroup) {
+  const Result<Bound> bound = bind_and_listen(text(), 4, {.mode = 0620, .group = ::getegid()});
+  ASSERT_TRUE(bound) << bound.fault().detail;
+  struct stat status {};
+  ASSERT_EQ(::stat(path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0620U);
+  EXPECT_EQ(status.st_gid, ::getegid());
 }
 
 // Lets listen() fail on this thread.
