@@ -40,7 +40,9 @@ class Dialer final : public PendingDialOwner {
   const UpstreamContext& context_;
   dns::Resolver& resolver_;
   net::HandshakeBudget handshakes_;
+  struct Index;                                     // of attempts_
   mutable List<PendingDial, AttemptTag> attempts_;  // owned
+  const std::unique_ptr<Index> index_;
 };
 
 }  // namespace carpool::proxy

@@ -30,14 +30,12 @@ PendingDial::PendingDial(PendingDialOwner& owner, const UpstreamContext& context
       destination_(destination),
       origin_(origin),
       reservation_(std::move(reservation)),
+      index_(reservation_.index()),
+      generation_(reservation_.generation()),
       turn_(exec::Timer::bind<&PendingDial::on_turn>(context_.loop, *this)),
       timeout_(exec::Timer::bind<&PendingDial::on_settings_timeout>(context_.loop, *this)) {
   origin_.dials.fetch_add(1, std::memory_order_relaxed);
   note_dial(id_, destination_.label(), pool::name(reservation_.cause()));
-}
-
-bool PendingDial::is(const pool::Destination& destination, std::uint32_t index, std::uint32_t generation) const {
-  return &destination_ == &destination && reservation_.index() == index && reservation_.generation() == generation;
 }
 
 std::string_view PendingDial::phase() const {

@@ -6,7 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
+#include "base/intrusive_tree.h"
 #include "proxy/net/dial.h"
 #include "proxy/net/handshake_budget.h"
 #include "proxy/upstream/connection.h"
@@ -17,15 +20,23 @@
 
 namespace carpool::proxy {
 
-class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, public exec::Mail, private exec::Watcher {
+class PendingDial final : public ListHook<AttemptTag>,
+                          public TreeHook<AttemptSlotTag, NoSummary>,
+                          public TreeHook<AttemptOrderTag, NoSummary>,
+                          public net::DialOwner,
+                          public exec::Mail,
+                          private exec::Watcher {
  public:
+  // Order of the dials of one Dialer: by destination, then by entry or by age. What it compares does not change.
+  struct BySlot;
+  struct ByAge;
+
   PendingDial(PendingDialOwner& owner, const UpstreamContext& context, dns::Resolver& resolver,
               net::HandshakeBudget& handshakes, pool::Destination& destination, OriginRuntime& origin,
               pool::Reservation reservation);
   ~PendingDial() { origin_.dials.fetch_sub(1, std::memory_order_relaxed); }
 
   const OriginRuntime& origin() const { return origin_; }
-  bool is(const pool::Destination& destination, std::uint32_t index, std::uint32_t generation) const;
   std::string_view phase() const;
 
   // At pool.connect_rate the dial keeps its entry in the pool while it waits, so that the limit is kept and the next
@@ -109,6 +120,7 @@ class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, pu
   pool::Reservation reservation_;
   std::shared_ptr<tls::ClientContext> tls_context_;  // outlives the dial, even if a newer one is loaded
   const std::uint64_t id_ = next_connection_id();    // of the connection, assigned when the dial starts
+  const std::uint32_t index_, generation_;           // of the reservation, also after it is used
   std::uint64_t warm_up_ = 0;                        // of on_warm_dial_begun()
   std::optional<net::Dial> dial_;
   net::Address peer_;
@@ -121,6 +133,28 @@ class PendingDial final : public ListHook<AttemptTag>, public net::DialOwner, pu
   exec::WatchKey key_;
   exec::Timer turn_;
   exec::Timer timeout_;
+};
+
+using DialSlot = std::tuple<const pool::Destination*, std::uint32_t, std::uint32_t>;  // and index, generation
+
+struct PendingDial::BySlot {
+  using Summary = NoSummary;
+  static DialSlot key(const PendingDial& dial) { return {&dial.destination_, dial.index_, dial.generation_}; }
+  static bool before(const PendingDial& a, const PendingDial& b) { return key(a) < key(b); }
+  static std::uint64_t number(const PendingDial& dial) { return dial.id_; }
+  static NoSummary summary(const PendingDial&) { return {}; }
+  static NoSummary join(NoSummary, NoSummary) { return {}; }
+};
+
+struct PendingDial::ByAge {
+  using Summary = NoSummary;
+  static std::pair<const pool::Destination*, std::uint64_t> key(const PendingDial& dial) {
+    return {&dial.destination_, dial.id_};
+  }
+  static bool before(const PendingDial& a, const PendingDial& b) { return key(a) < key(b); }
+  static std::uint64_t number(const PendingDial& dial) { return dial.id_; }
+  static NoSummary summary(const PendingDial&) { return {}; }
+  static NoSummary join(NoSummary, NoSummary) { return {}; }
 };
 
 }  // namespace carpool::proxy

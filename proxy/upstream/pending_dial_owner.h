@@ -6,7 +6,9 @@
 namespace carpool::proxy {
 
 class PendingDial;
-struct AttemptTag;  // links the dials of one Dialer
+struct AttemptTag;       // links the dials of one Dialer
+struct AttemptSlotTag;   // orders them by the entry that they fill
+struct AttemptOrderTag;  // orders those of a destination by age
 
 class PendingDialOwner {
  public:

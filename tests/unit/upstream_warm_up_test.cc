@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -227,6 +228,40 @@ TEST(ADialer, KeepsADialThatIsOverTheRateWaitingAndCancelsIt) {
   plane.dialer.cancel_all();
   EXPECT_EQ("", plane.dialer.phase_of(origin));
   EXPECT_FALSE(origin.dialing());
+}
+
+TEST(ADialer, FindsEachDialAmongThoseOfManyOrigins) {
+  exec::assume_on_loop();
+  config::Config config;
+  config.pool.connect_rate = 1;
+  config.pool.connect_burst = 1;
+  test::DataPlane plane(config);
+  struct Made {
+    OriginRuntime* origin;
+    std::uint32_t index, generation;
+  };
+  std::vector<Made> all;
+  for (unsigned n = 0; n < 20; ++n) {
+    OriginRuntime& origin = **plane.origins->at(*pool::parse_origin("http://127.0.0.1:" + std::to_string(9 + n)));
+    ASSERT_TRUE(origin.connects.delay_until_allowed(plane.now, 10s));
+    ASSERT_EQ(5U, origin.destination->warm_up(5, 5, plane.now));
+    while (!plane.environment.dials.empty()) {
+      auto reservation = std::move(plane.environment.dials.front().reservation);
+      plane.environment.dials.pop_front();
+      all.push_back({&origin, reservation->index(), reservation->generation()});
+      plane.dialer.dial(*origin.destination, origin, std::move(*reservation));
+    }
+  }
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    const Made& one = all[n * 37 % all.size()];  // 37 and 100 have no common factor: each of them once
+    EXPECT_NE("", plane.dialer.phase_of(*one.origin));
+    const auto before = one.origin->dials.load();
+    plane.dialer.cancel_dial(*one.origin->destination, one.index, one.generation + 1);
+    EXPECT_EQ(one.origin->dials.load(), before) << "another dial has this entry";
+    plane.dialer.cancel_dial(*one.origin->destination, one.index, one.generation);
+    EXPECT_EQ(one.origin->dials.load(), before - 1);
+    EXPECT_EQ(plane.dialer.phase_of(*one.origin).empty(), before == 1);
+  }
 }
 
 // The data plane accepts no tasks: the message that the certificates are not loaded is posted at once.
