@@ -221,7 +221,7 @@ FLOW = [
     m("a failure does not say that bytes of a response came", U + "h1_stream.cc", "failure.any_byte_received = reader_.any_byte();", "failure.any_byte_received = false;", PLANE),
     m("plain text to any address may carry credentials", "proxy/net/dialed.cc", "peer.on_this_host()", "true", STREAMS),
     m("an unverified certificate is a proof", "proxy/net/dialed.cc", "tls->settings().verify", "true", STREAMS),
-    m("a file's last good value goes with the file", U + "origin/credentials.cc", "      known.fault = value.fault().detail;", "      known.fault = value.fault().detail;\n      known.bytes.clear();", STREAMS),
+    m("a file's last good value goes with the file", U + "origin/credentials.cc", "    known.fault = std::move(fault);", "    if (!fault.empty()) known.bytes.clear();\n    known.fault = std::move(fault);", STREAMS),
     m("a refused token of a stream is asked for again at once", U + "origin/oauth_token.cc", "now < refusable_at_", "false", STREAMS),
     m("the peer of a tunnel takes its loss for an end in order", U + "h1_stream.cc", "if (attempt_.tunnel && !in_order) transport().reset_on_close();", "", PLANE),
     m("the peer of a tunnel that has ended takes its loss for an end in order", U + "h1_stream.cc", "attempt_.eof && attempt_.client_ended && write_queue_.empty()", "attempt_.eof", PLANE),

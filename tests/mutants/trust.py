@@ -16,9 +16,10 @@ MUTANTS = [
     # ---- credentials for origins ----
     m("a changed file reaches no loop that has a copy", O + "credentials.cc", "version_.fetch_add(1, std::memory_order_release);", "", ORIGINS),
     m("a copy of the fields is never renewed", O + "credentials.cc", "own.version == version_.load(std::memory_order_acquire)", "own.version != 0", ORIGINS),
-    m("the same fault of a file is reported again and again", O + "credentials.cc", "known.fault != value.fault().detail", "true", ORIGINS),
-    m("the end of a fault is not reported", O + "credentials.cc", "changed || repaired", "changed", ORIGINS),
-    m("a file that cannot be read empties its field", O + "credentials.cc", "known.fault = value.fault().detail;", "known.fault = value.fault().detail; known.bytes.clear();", ORIGINS),
+    m("the same fault of a file is reported again and again", O + "credentials.cc", "known.fault != fault", "true", ORIGINS),
+    m("the end of a fault is not reported", O + "credentials.cc", "known.fault != fault", "(!fault.empty() && known.fault != fault)", ORIGINS),
+    m("a file that cannot be read empties its field", O + "credentials.cc", "known.fault = std::move(fault);", "if (!fault.empty()) known.bytes.clear(); known.fault = std::move(fault);", ORIGINS),
+    m("files grow beyond what a start accepts", O + "credentials.cc", "differs && i < fields_ && !fit", "false", ORIGINS),
     m("a value that ends a line is sent", O + "credentials.cc", "!value || http::sendable_value(*value)", "true", ORIGINS),
     m("a reload takes the news of a file from those who follow it", O + "origin_registry.cc", "!in_force(*known)", "true", ORIGINS),
     m("a reload reads no file of credentials that return", O + "origin_registry.cc", "!in_force(*known)", "false", ORIGINS),

@@ -137,5 +137,32 @@ TEST_F(CredentialsOfFiles, KeepTheLastGoodValueAndReportAFaultOnce) {
   EXPECT_EQ(key(**made), "one");
 }
 
+TEST_F(CredentialsOfFiles, StayAsTheyAreIfTheyWouldBeLargerTogetherThanAtTheStart) {
+  exec::assume_on_loop();
+  const net::TemporaryFile other(std::string(3000, 'a'));
+  settings_.headers.push_back({"X-Other", {{}, other.path(), {}}});
+  write(std::string(3000, 'a'));
+  const auto made = Credentials::make(settings_, 1);
+  ASSERT_TRUE(made) << made.fault().detail;
+  write(std::string(4500, 'b'));
+  std::ofstream(other.path()) << std::string(4500, 'b');
+  const auto events = (*made)->check_files();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].fault, path_.string() + ": the fields of request.headers have more than 8KiB together");
+  EXPECT_EQ((*made)->stale(), 2U);
+  EXPECT_EQ(key(**made), std::string(3000, 'a'));
+  EXPECT_TRUE((*made)->check_files().empty()) << "reported once";
+  std::ofstream(other.path()) << "short";
+  EXPECT_EQ((*made)->check_files().size(), 2U);
+  EXPECT_EQ((*made)->stale(), 0U);
+  EXPECT_EQ(key(**made), std::string(4500, 'b'));
+  std::filesystem::remove(path_);
+  std::ofstream(other.path()) << std::string(4500, 'c');
+  (*made)->check_files();
+  EXPECT_EQ((*made)->in_force(loopback(), 0).fields.get("x-other"), "short") << "the last good value counts";
+  write(std::string(4500, 'b'));
+  EXPECT_FALSE(Credentials::make(settings_, 1));
+}
+
 }  // namespace
 }  // namespace carpool::proxy

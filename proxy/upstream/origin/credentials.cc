@@ -6,6 +6,7 @@
 #include "base/forbid_dumps.h"
 #include "proxy/config/check_credentials.h"
 #include "proxy/config/secret.h"
+#include "proxy/config/text.h"
 #include "proxy/http/field_name.h"
 #include "proxy/http/set_field.h"
 #include "proxy/upstream/origin/oauth_token.h"
@@ -28,6 +29,10 @@ Result<std::string> usable_value(const config::Secret& secret) {
   if (!value || http::sendable_value(*value)) return value;
   config::wipe(*value);
   return Fault{FaultKind::internal, Side::self, secret.file + " does not contain a valid field value"};
+}
+
+std::string too_large_together() {
+  return "the fields of request.headers have more than " + config::size_text(config::kMaxFieldBytes) + " together";
 }
 }  // namespace
 
@@ -56,6 +61,10 @@ Result<std::unique_ptr<Credentials>> Credentials::make(const config::OriginSetti
     }
     const Held lock(made->mutex_);
     made->values_[i].bytes = std::move(*value);
+  }
+  const Held lock(made->mutex_);
+  if (!made->fields_fit({})) {
+    return Fault{FaultKind::internal, Side::self, made->label_ + ": " + too_large_together()};
   }
   made->publish();
   return made;
@@ -100,25 +109,39 @@ bool Credentials::sets(std::string_view name) const {
                      [&](const config::SetField& field) { return http::iequals(field.name, name); });
 }
 
+// The limit of the check at the start also applies to files that grow later.
+bool Credentials::fields_fit(const Reading& reading) const {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < fields_; ++i) {
+    const auto read = reading.find(i);
+    const bool fresh = read != reading.end() && read->second;
+    bytes += settings_[i].name.size() + (fresh ? read->second->size() : values_[i].bytes.size());
+  }
+  return bytes <= config::kMaxFieldBytes;
+}
+
 std::vector<Credentials::FileEvent> Credentials::check_files() {
   const Held checking(check_mutex_);
-  std::vector<FileEvent> events;
+  Reading reading;
   for (std::size_t i = 0; i < settings_.size(); ++i) {
-    if (settings_[i].value.file.empty()) continue;
-    Result<std::string> value = usable_value(settings_[i].value);
-    const Held lock(mutex_);
+    if (!settings_[i].value.file.empty()) reading.emplace(i, usable_value(settings_[i].value));
+  }
+  const Held lock(mutex_);
+  const bool fit = fields_fit(reading);
+  std::vector<FileEvent> events;
+  for (auto& [i, value] : reading) {
     Value& known = values_[i];
-    if (!value) {
-      const bool changed = known.fault != value.fault().detail;
-      known.fault = value.fault().detail;
-      if (changed) events.push_back({settings_[i].name, known.fault});
-      continue;
+    std::string fault = value ? std::string() : value.fault().detail;
+    const bool differs = value && known.bytes != *value;
+    if (differs && i < fields_ && !fit) {
+      fault = settings_[i].value.file + ": " + too_large_together();
+    } else if (differs) {
+      std::swap(known.bytes, *value);
     }
-    const bool changed = known.bytes != *value;
-    const bool repaired = !std::exchange(known.fault, {}).empty();
-    if (changed || repaired) events.push_back({settings_[i].name, {}});
-    if (changed) std::swap(known.bytes, *value);
-    config::wipe(*value);
+    const bool renewed = differs && fault.empty();
+    if (renewed || known.fault != fault) events.push_back({settings_[i].name, fault});
+    known.fault = std::move(fault);
+    if (value) config::wipe(*value);
   }
   // Publishes once, after the last file, so that most requests see related fields change together.
   if (!events.empty()) publish();

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,7 +44,8 @@ class Credentials {
     std::string fault;  // empty: a new value is in force
   };
   // Reads the files again. Returns the fields whose value changed, and those whose file became unreadable or unusable
-  // since the last call. Blocks; a call waits for the end of another one, so the value that was read last is in force.
+  // since the last call. If the fields are too large together, none of them changes. Blocks; a call waits for the end
+  // of another one, so the value that was read last is in force.
   std::vector<FileEvent> check_files();
   bool has_files() const;
   std::uint32_t stale() const;  // number of files that could not be read by the last check_files()
@@ -60,6 +62,8 @@ class Credentials {
     std::string fault;  // fault of its file at the last check_files()
   };
   Credentials(const config::OriginSettings& origin, unsigned loops);
+  using Reading = std::map<std::size_t, Result<std::string>>;  // what the files contain now, by the index of settings_
+  bool fields_fit(const Reading& reading) const REQUIRES(mutex_);
   void publish();
 
   const std::string label_;
