@@ -120,11 +120,10 @@ def of_round(cell):
     return {phase: {"cpu": round(cell[phase]["cpu_us"], 2), "calls": cell[phase]["calls"], "shares": cell[phase]["shares"]} for phase in ("sat", "rate")}
 
 
-def main(words):
-    if not words or words[0].startswith("-"):
-        sys.exit(__doc__)
+def run_with(words, runner_of, name):
+    """Runs the load generator with its options and this runner: where to store the results, their conditions, and what the load generator would save."""
     program, *options = words
-    target = conditions.ROOT / conditions.RESULTS / "profiles.json"
+    target = conditions.ROOT / conditions.RESULTS / name
     if "--json" in options:
         at = options.index("--json")
         target = pathlib.Path(options[at + 1])
@@ -142,6 +141,13 @@ def main(words):
         if end.code:
             raise
     about.update(rounds=kept["rounds"], seconds=kept["seconds"])
+    return target, about, kept
+
+
+def main(words):
+    if not words or words[0].startswith("-"):
+        sys.exit(__doc__)
+    target, about, kept = run_with(words, runner_of, "profiles.json")
     rows = [{"proxy": proxy, "scenario": scenario, "workers": workers, "rounds": [of_round(cell) for cell in cells]}
             for (proxy, scenario, workers), cells in kept["results"].items() if cells]
     conditions.write(target, about, rows)

@@ -7,7 +7,9 @@ import profiles
 import report_memory
 import report_profiles
 import report_scale
+import report_tails
 import report_unix
+import tails
 
 ABOUT = {"date": "2026-11-27 12:00", "cores": 2, "processor": "a processor", "kernel": "6.1", "load": [0.1, 0.2], "versions": {}}
 
@@ -102,3 +104,26 @@ def test_the_time_of_a_system_call_is_its_share_of_the_time_without_perf():
     assert lines(report_profiles.section(of).split("saturation:\n\n")[1].split("\n\n")[0])[0] == [
         "carpool, 1", "20.0", "10.0 (2.00)", "0.0 (0.00)", "0.0 (0.00)", "2.0 (0.50)", "0.0", "5.0", "2.0", "1.0"]
     assert lines(report_profiles.summary(of))[0] == ["S1, saturation", "0.80", "0.56", "6.0", "7.5"]
+
+
+SCHEDULED = """nginx    7 [000]   10.000100000:       sched:sched_wakeup: comm=a proxy pid=5 prio=120 target_cpu=001
+swapper     0 [001]   10.000130000:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a proxy next_pid=5 next_prio=120
+a proxy     5 [001]   10.000170000:       sched:sched_switch: prev_comm=a proxy prev_pid=5 prev_prio=120 prev_state=R+ ==> next_comm=load next_pid=9 next_prio=120
+load     9 [001]   10.000270000:       sched:sched_switch: prev_comm=load prev_pid=9 prev_prio=120 prev_state=S ==> next_comm=a proxy next_pid=5 next_prio=120
+a proxy     5 [001]   10.000280000:       sched:sched_switch: prev_comm=a proxy prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+"""
+
+
+def test_a_turn_waits_until_its_thread_runs_and_while_another_runs_in_its_place():
+    of = tails.turns(tails.events(SCHEDULED), lambda thread, name: {5: "proxy"}.get(thread, "client" if name in tails.CLIENTS else None))
+    assert [round(value) for value in of["proxy"].waited] == [130] and [round(value) for value in of["proxy"].ran] == [50]
+    assert of["client"].ran == []  # its turn began before the first event
+
+
+def test_the_row_of_a_tail_without_a_proxy_has_no_turns_of_one():
+    party = {"turns": 5, "waited": {"p50": 1.0, "p99": 20.0, "p999": 300.0}, "ran": {"p50": 10.0, "p99": 40.0, "p999": 50.0}}
+    one = {"p50": 100.0, "p99": 200.0, "p999": 400.0, "client": party, "origin": party}
+    of = report_tails.Tails({"conditions": {**ABOUT, "rounds": 1}, "rows": [{"proxy": proxy, "scenario": "S1", "workers": 1, "rounds": [cell]}
+                                                                            for proxy, cell in (("direct", one), ("carpool", {**one, "proxy": party}))]})
+    assert list(of.rows("S1")) == [["carpool, 1", "100", "200", "400", "20", "300", "40", "50", "300", "300"],
+                                   ["no proxy", "100", "200", "400", "–", "–", "–", "–", "300", "300"]]
