@@ -25,6 +25,7 @@ bool any_intercepted(const config::Config& config) {
 Result<InterceptLeaves::Leaf> InterceptLeaves::mint(const tls::Authority& authority, const std::string& host,
                                                     WallTime now) const {
   Result<std::unique_ptr<tls::ServerContext>> made = authority.mint(host, {"h2", "http/1.1"});
+  const Held lock(mutex_);
   ++(made ? minted_ : failed_);
   if (!made) return made.take_fault();
   const WallTime end = std::min<WallTime>(now + tls::Authority::kLeafLife, authority.expires());
@@ -34,12 +35,10 @@ Result<InterceptLeaves::Leaf> InterceptLeaves::mint(const tls::Authority& author
 metrics::InterceptSample InterceptLeaves::sample(WallTime now) const {
   const Held lock(mutex_);
   metrics::InterceptSample sample{minted_, failed_, 0, std::nullopt, intercepts_.refusals()};
-  for (const auto& [label, leaf] : in_force_.leaves) {
+  for (const Leaf& leaf : shown_) {
     if (leaf.valid_at(now)) ++sample.leaves;
   }
-  if (in_force_.authority != nullptr) {
-    sample.authority_seconds = std::chrono::duration<double>(in_force_.authority->expires() - now).count();
-  }
+  if (authority_end_) sample.authority_seconds = std::chrono::duration<double>(*authority_end_ - now).count();
   return sample;
 }
 
@@ -54,7 +53,7 @@ Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& con
   Plan plan;
   plan.tunnels_after_refusal = config.intercept.on_distrust == config::OnDistrust::tunnel;
   if (!any_intercepted(config)) {
-    const Held lock(mutex_);
+    const Held lock(signing_);
     plan.number = in_force_.number;
     return plan;
   }
@@ -66,7 +65,7 @@ Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& con
   }
   plan.authority = std::move(*authority);
   const WallTime now = std::chrono::system_clock::now();
-  const Held lock(mutex_);
+  const Held lock(signing_);
   const tls::Authority* const before = in_force_.authority.get();
   const bool same = before != nullptr && before->fingerprint() == plan.authority->fingerprint();
   plan.number = in_force_.number + (same ? 0 : 1);
@@ -91,12 +90,20 @@ Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& con
 
 void InterceptLeaves::publish() {
   Intercepts::Leaves identities;
-  for (const auto& [label, leaf] : in_force_.leaves) identities.emplace(label, leaf.identity);
+  std::vector<Leaf> shown;
+  for (const auto& [label, leaf] : in_force_.leaves) {
+    identities.emplace(label, leaf.identity);
+    shown.push_back(leaf);
+  }
   intercepts_.replace(std::move(identities), in_force_.number, in_force_.tunnels_after_refusal);
+  const Held lock(mutex_);
+  std::swap(shown_, shown);
+  authority_end_.reset();
+  if (in_force_.authority != nullptr) authority_end_ = in_force_.authority->expires();
 }
 
 void InterceptLeaves::apply(Plan plan) {
-  const Held lock(mutex_);
+  const Held lock(signing_);
   in_force_ = std::move(plan);
   publish();
 }
@@ -107,7 +114,7 @@ void InterceptLeaves::start(exec::Loop& loop, exec::Executor& background) {
 }
 
 void InterceptLeaves::renew(WallTime now) {
-  const Held lock(mutex_);
+  const Held lock(signing_);
   bool changed = false;
   for (auto& [label, leaf] : in_force_.leaves) changed = renew(label, leaf, now) || changed;
   if (changed) publish();

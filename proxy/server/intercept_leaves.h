@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -57,13 +58,17 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
  private:
   const char* name() const override { return "certificates of intercepted origins"; }
   void work() override { renew(std::chrono::system_clock::now()); }
-  bool renew(const std::string& label, Leaf& leaf, WallTime now) const REQUIRES(mutex_);
-  Result<Leaf> mint(const tls::Authority& authority, const std::string& host, WallTime now) const REQUIRES(mutex_);
-  void publish() REQUIRES(mutex_);
+  bool renew(const std::string& label, Leaf& leaf, WallTime now) const REQUIRES(signing_);
+  Result<Leaf> mint(const tls::Authority& authority, const std::string& host, WallTime now) const REQUIRES(signing_);
+  void publish() REQUIRES(signing_);
 
   Intercepts& intercepts_;
-  mutable Mutex mutex_;
-  Plan in_force_ GUARDED_BY(mutex_);
+  // Held while certificates are signed, which takes seconds for a thousand: no loop locks it. Locked before mutex_.
+  mutable Mutex signing_;
+  Plan in_force_ GUARDED_BY(signing_);
+  mutable Mutex mutex_;  // of what a sample reads
+  std::vector<Leaf> shown_ GUARDED_BY(mutex_);
+  std::optional<WallTime> authority_end_ GUARDED_BY(mutex_);
   mutable std::uint64_t minted_ GUARDED_BY(mutex_) = 0, failed_ GUARDED_BY(mutex_) = 0;
   std::unique_ptr<exec::PeriodicTask> renewal_;
 };

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "proxy/exchange/listen_point.h"
 #include "proxy/net/tls/authority_files.h"
@@ -150,6 +154,29 @@ TEST_F(TheLeaves, AreSignedAnewByAnotherAuthority) {
   ASSERT_TRUE(tls::create_authority(folder, {"api.test"}, hours(24)));
   read();
   EXPECT_NE(shown(), first);
+}
+
+TEST_F(TheLeaves, DoNotHoldUpWhoSamplesWhileTheyAreSigned) {
+  constexpr std::size_t kMany = 1000;
+  config.origins.resize(kMany, config.origins.front());
+  for (std::size_t n = 0; n < kMany; ++n) {
+    config.origins[n].origin = *pool::parse_origin("https://h" + std::to_string(n) + ".api.test");
+  }
+  read();
+  const std::uint64_t before = leaves.sample(now).minted;
+  std::atomic<bool> done = false;
+  bool between = false;
+  std::thread renewal([this, &done] {
+    leaves.renew(now + hours(17));
+    done = true;
+  });
+  while (!done) {
+    const std::uint64_t minted = leaves.sample(now).minted;
+    between = between || (before < minted && minted < before + kMany);
+  }
+  renewal.join();
+  EXPECT_TRUE(between) << "a sample waited until all were signed";
+  EXPECT_EQ(leaves.sample(now + hours(17)).leaves, kMany);
 }
 
 TEST_F(TheLeaves, AreOfInterceptedOriginsAlone) {
