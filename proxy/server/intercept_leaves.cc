@@ -69,6 +69,7 @@ Result<InterceptLeaves::Plan> InterceptLeaves::prepare(const config::Config& con
   const tls::Authority* const before = in_force_.authority.get();
   const bool same = before != nullptr && before->fingerprint() == plan.authority->fingerprint();
   plan.number = in_force_.number + (same ? 0 : 1);
+  plan.replaces = before != nullptr && !same;
   for (const config::OriginSettings& origin : config.origins) {
     if (!origin.intercept) continue;
     const std::string label = origin.origin.label();

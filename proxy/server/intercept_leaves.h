@@ -35,6 +35,7 @@ class InterceptLeaves final : private exec::PeriodicTask::Work {
     std::uint64_t number = 0;                      // number of the authority; another authority has another number
     std::unordered_map<std::string, Leaf> leaves;  // by the label of the origin
     bool tunnels_after_refusal = true;
+    bool replaces = false;  // the authority in force, by another one
   };
   // Signs new leaves, or all of them if the authority's files changed. The Fault names the file or the origin, and the
   // reason. Blocks.

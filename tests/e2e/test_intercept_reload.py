@@ -1,4 +1,5 @@
 """Reloads of intercepted origins: clients inside a CONNECT close gracefully when their interception, or its authority, is no longer in force."""
+import json
 import re
 
 import pytest
@@ -105,3 +106,14 @@ def test_a_reload_of_other_settings_closes_no_client(scene, authority):
         assert client.get("/again", host=c.authority).keeps_alive()
         assert client.get("/again", host=c.authority).status == 200
     until(lambda: c.metric(CONNECTS, origin=c.label, result="intercepted") == 1, what="one client")
+
+
+def test_a_replaced_authority_is_a_change_in_the_report_and_the_log(scene, authority):
+    """Whichever reload finds it: the one that the watch of the file causes, or the one that is asked for."""
+    _, c = scene()
+    Authority(authority.folder, [NAME])
+    report = json.loads(c.admin("POST", "/reload").body)
+    if report["status"] != "unchanged":
+        assert (report["status"], report["renewed"]) == ("reloaded", [str(authority.ca)])
+    until(lambda: any('"configuration reloaded","changes":0,"files":1' in line for line in c.output), what="the line")
+    assert json.loads(c.admin("POST", "/reload").body)["status"] == "unchanged", "it is in force already"

@@ -48,7 +48,7 @@ struct Reloader::Plan {
   OriginRegistry::Prepared origins;
   std::shared_ptr<ReloadBarrier> round;
   std::map<std::string, Bound> bound;
-  std::vector<std::string> files;  // files of listeners whose contents changed
+  std::vector<std::string> files;  // of listeners, the admin endpoint and the authority, whose contents changed
   InterceptLeaves::Plan leaves;
   ListenerIdentity admin_identity;
 };
@@ -229,6 +229,7 @@ Status Reloader::prepare(Plan& plan) {
   Result<InterceptLeaves::Plan> leaves = parts_.intercept_leaves.prepare(*plan.config);
   if (!leaves) return leaves.take_fault();
   plan.leaves = std::move(*leaves);
+  if (plan.leaves.replaces) plan.files.push_back(plan.config->intercept.ca_dir + "/ca.pem");
   Result<OriginRegistry::Prepared> origins = parts_.round.origins.prepare(*plan.config);
   if (!origins) return origins.take_fault();
   plan.origins = std::move(*origins);
