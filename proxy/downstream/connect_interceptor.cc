@@ -1,5 +1,6 @@
 #include "proxy/downstream/connect_interceptor.h"
 
+#include <chrono>
 #include <new>
 #include <utility>
 
@@ -97,7 +98,7 @@ ConnectInterceptor::Decision ConnectInterceptor::accept(const ClientStream& clie
 
   const metrics::OriginSlot slot = (*runtime)->slot;
   context_.stats.open_counters(slot);
-  if (!obstacle && !is_in_time(leaf->identity)) obstacle = What::no_leaf;
+  if (!obstacle && !is_in_time(leaf->identity, std::chrono::system_clock::now())) obstacle = What::no_leaf;
   if (obstacle) {
     context_.stats.count(slot, *obstacle);
     return {nullptr, obstacle};

@@ -36,8 +36,8 @@ Result<ListenerIdentity> read_identity(const config::Admin& admin, const Listene
   return admin.enabled ? identity_of(admin, "[admin]", before) : Result<ListenerIdentity>(ListenerIdentity());
 }
 
-bool is_in_time(const ListenerIdentity& issued) {
-  return issued != nullptr && std::chrono::system_clock::now() < issued->expires();
+bool is_in_time(const ListenerIdentity& issued, WallTime now) {
+  return issued != nullptr && issued->valid_at(now);
 }
 
 }  // namespace carpool::proxy

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "proxy/config/config.h"
 
@@ -21,8 +22,9 @@ using ListenerIdentity = std::shared_ptr<tls::ServerContext>;
 Result<ListenerIdentity> read_identity(const config::Listen& listen, const ListenerIdentity& before);
 Result<ListenerIdentity> read_identity(const config::Admin& admin, const ListenerIdentity& before);
 
-// Returns false if there is no certificate, or one that was issued and has expired before its renewal, because the
-// clock was set or the machine was suspended: a client that refuses it would get tunnels for a while.
-bool is_in_time(const ListenerIdentity& issued);
+// Returns false if there is no certificate, or one that was issued and is not valid at `now`, before its renewal,
+// because the clock was set, forward or back, or the machine was suspended: a client that refuses it would get tunnels
+// for a while.
+bool is_in_time(const ListenerIdentity& issued, WallTime now);
 
 }  // namespace carpool::proxy

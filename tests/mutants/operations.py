@@ -102,6 +102,7 @@ MUTANTS = [
       "known != in_force_.leaves.end() && known->second.valid_at(now)", SERVER),
     m("another authority has the number of the one before", S + "intercept_leaves.cc", "same ? 0 : 1", "0", SERVER),
     m("the number of an authority begins anew once none is intercepted", S + "intercept_leaves.cc", "plan.number = in_force_.number;\n    return plan;", "return plan;", SERVER),
+    m("a certificate is shown before it is valid", "proxy/net/tls/server_context.cc", "impl_->begins <= time && time < impl_->expires", "time < impl_->expires", SERVER),
     m("a sample waits for certificates that are being signed", S + "intercept_leaves.cc",
       "const Held lock(mutex_);\n  metrics::InterceptSample sample{minted_, failed_, 0, std::nullopt, intercepts_.refusals()};",
       "const Held all(signing_);\n  const Held lock(mutex_);\n  metrics::InterceptSample sample{minted_, failed_, 0, std::nullopt, intercepts_.refusals()};", SERVER),

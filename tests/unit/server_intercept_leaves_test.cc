@@ -70,6 +70,15 @@ TEST_F(TheLeaves, AreRenewedWhenTheClockWasSetBackToATimeBeforeThem) {
   EXPECT_EQ(leaves.sample(now - hours(2)).leaves, 0u);
 }
 
+TEST_F(TheLeaves, AreShownOnlyWhileTheClockIsInTheirTime) {
+  const ListenerIdentity shown_now = shown();
+  EXPECT_TRUE(is_in_time(shown_now, now - std::chrono::minutes(4))) << "clocks may differ by that";
+  EXPECT_TRUE(is_in_time(shown_now, now + hours(23)));
+  EXPECT_FALSE(is_in_time(shown_now, now - hours(1))) << "set back, and not renewed yet";
+  EXPECT_FALSE(is_in_time(shown_now, now + hours(25)));
+  EXPECT_FALSE(is_in_time(nullptr, now));
+}
+
 TEST_F(TheLeaves, ComeBackWithTheClockThatHadPassedTheEndOfTheirAuthority) {
   leaves.renew(now + hours(24 * 31));
   EXPECT_EQ(shown(), nullptr);

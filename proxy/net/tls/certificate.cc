@@ -53,6 +53,12 @@ std::string name_of_authority() {
   return name;
 }
 
+WallTime time_of(const ASN1_TIME* time) {
+  constexpr auto kLast = std::chrono::floor<std::chrono::seconds>(WallTime::max());
+  const auto second = second_of(time);
+  return second ? WallTime(std::min(*second, kLast)) : WallTime();
+}
+
 }  // namespace
 
 Certified make_self_signed(const std::vector<std::string>& names, std::chrono::seconds from,
@@ -97,10 +103,12 @@ Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* i
       .sign(issuers_key);
 }
 
+WallTime begin_of(const X509* certificate) {
+  return time_of(X509_get0_notBefore(certificate));
+}
+
 WallTime end_of(const X509* certificate) {
-  constexpr auto kLast = std::chrono::floor<std::chrono::seconds>(WallTime::max());
-  const auto second = second_of(X509_get0_notAfter(certificate));
-  return second ? WallTime(std::min(*second, kLast)) : WallTime();
+  return time_of(X509_get0_notAfter(certificate));
 }
 
 std::string pem_of(X509* certificate) {

@@ -25,7 +25,8 @@ Certified make_authority(const std::vector<std::string>& hosts, std::chrono::sec
 // Creates a leaf for exactly `host`, a name or an address. Its validity ends with that of the issuer at the latest.
 Certified make_leaf(const std::string& host, std::chrono::seconds until, X509* issuer, EVP_PKEY* issuers_key);
 
-// Returns the end of the validity, or the last time that the clock has.
+// Return the beginning and the end of the validity, or the last time that the clock has.
+WallTime begin_of(const X509* certificate);
 WallTime end_of(const X509* certificate);
 std::string pem_of(X509* certificate);
 std::string pem_of(EVP_PKEY* key);

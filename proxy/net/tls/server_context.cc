@@ -22,7 +22,7 @@ struct ServerContext::Impl {
   std::string alpn;  // in wire format, preferred first
   ServerSettings settings;
   std::uint64_t fingerprint = 0;
-  WallTime expires;
+  WallTime begins, expires;
 };
 
 namespace {
@@ -113,6 +113,7 @@ Status use_issued(ServerContext::Impl& impl, const ServerSettings& settings, con
   if (!use_certified(impl.context.get(), *own) || !use_chain_of(impl.context.get(), issuer)) {
     return cannot("a certificate for " + settings.names.front());
   }
+  impl.begins = begin_of(own->certificate.get());
   impl.expires = end_of(own->certificate.get());
   return Done{};
 }
@@ -136,6 +137,10 @@ std::uint64_t ServerContext::fingerprint() const {
 }
 WallTime ServerContext::expires() const {
   return impl_->expires;
+}
+
+bool ServerContext::valid_at(WallTime time) const {
+  return impl_->begins <= time && time < impl_->expires;
 }
 
 namespace {

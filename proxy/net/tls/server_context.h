@@ -47,6 +47,8 @@ class ServerContext {
   bool names(const std::string& host) const;
   // Returns the end of a certificate from an issuer.
   WallTime expires() const;
+  // Returns true if a certificate from an issuer is valid then.
+  bool valid_at(WallTime time) const;
   // Returns the hash of the contents of the files; 0 for a self-signed certificate.
   std::uint64_t fingerprint() const;
 
