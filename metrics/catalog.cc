@@ -201,7 +201,8 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
     {{"carpool_intercept_connects_total", counter, "origin,result",
       "CONNECTs to origins with intercept = true, by result: intercepted, refused (the client does not accept the "
       "certificate), failed (another fault of its TLS handshake), or the reason why it stayed a tunnel: not_tls, alpn "
-      "(neither h2 nor http/1.1 is offered), distrusted (refused before), early (bytes before the response), in_tls "
+      "(neither h2 nor http/1.1 is offered), no_common_tls (no version, cipher suite, signature or group of carpool is "
+      "offered), distrusted (refused before), early (bytes before the response), in_tls "
       "(the "
       "client uses TLS to the listener), in_h2 (sent in a stream of HTTP/2), no_leaf (no certificate could be "
       "made)."},

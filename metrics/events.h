@@ -45,18 +45,20 @@ inline constexpr std::array<std::string_view, 5> kProxyHeaders{"named", "local",
 // The result of a CONNECT to an intercepted origin: intercepted, refused, or continued as a tunnel.
 enum class Intercept : std::uint8_t {
   intercepted,
-  refused,     // the client does not accept the certificate
-  failed,      // another fault of the handshake, or header_timeout
-  not_tls,     // no TLS: the CONNECT becomes a tunnel, as it does in the cases below
-  alpn,        // the client offers neither h2 nor http/1.1
-  distrusted,  // the client refused the certificate before
-  early,       // bytes followed before the response
-  in_tls,      // the client uses TLS with the listener
-  in_h2,       // the CONNECT arrived in an HTTP/2 stream
-  no_leaf      // no certificate could be made
+  refused,        // the client does not accept the certificate
+  failed,         // another fault of the handshake, or header_timeout
+  not_tls,        // no TLS: the CONNECT becomes a tunnel, as it does in the cases below
+  alpn,           // the client offers neither h2 nor http/1.1
+  no_common_tls,  // the client offers no version, cipher suite, signature or group that carpool has
+  distrusted,     // the client refused the certificate before
+  early,          // bytes followed before the response
+  in_tls,         // the client uses TLS with the listener
+  in_h2,          // the CONNECT arrived in an HTTP/2 stream
+  no_leaf         // no certificate could be made
 };
-inline constexpr std::array<std::string_view, 10> kIntercepts{"intercepted", "refused", "failed", "not_tls", "alpn",
-                                                              "distrusted",  "early",   "in_tls", "in_h2",   "no_leaf"};
+inline constexpr std::array<std::string_view, 11> kIntercepts{"intercepted", "refused",       "failed",     "not_tls",
+                                                              "alpn",        "no_common_tls", "distrusted", "early",
+                                                              "in_tls",      "in_h2",         "no_leaf"};
 // The offer of a client's first message inside a CONNECT: the version of TLS, and of HTTP by ALPN.
 enum class TlsOffer : std::uint8_t { tls13_h2, tls13_h1, tls13, tls12_h2, tls12_h1, tls12 };
 inline constexpr std::array<std::string_view, 6> kTlsOffers{"tls13_h2", "tls13_h1", "tls13",

@@ -163,6 +163,7 @@ bool ClientHandshake::admit_hello(bool ended) {
   if (hello.offers_protocols && !hello.offers_h1 && !hello.offers_h2) {
     return tunnel(What::alpn);
   }
+  if (!hello.suits_p256) return tunnel(What::no_common_tls);
   if (owner_.interceptor().distrusts(*connect_, hello)) return tunnel(What::distrusted);
   if (!hello.server_name.empty()) connect_->point->note_server_name(hello.server_name);
   return true;

@@ -116,6 +116,24 @@ def test_a_client_of_another_protocol_gets_its_tunnel(scene, pki):
     until(lambda: any('"not_intercepted":"alpn"' in line for line in c.output), what="its line")
 
 
+@pytest.mark.parametrize("offered", [["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"], ["-sigalgs", "rsa_pss_rsae_sha256"], ["-groups", "P-521"]],
+                         ids=["suite", "signature", "group"])
+def test_a_client_whose_tls_does_not_suit_the_certificate_gets_its_tunnel(origin, carpool, pki, authority, tmp_path, offered):
+    """For example one that has only cipher suites of RSA: its handshake with carpool would always fail."""
+    cert, key = tmp_path / "rsa.pem", tmp_path / "rsa.key"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-out", cert, "-keyout", key], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    o = origin(lambda exchange: exchange.reply() is not None, tls=context)  # it closes after the response, as the client does
+    target = "%s:%d" % (NAME, o.port)
+    c = carpool(origin=[{"uri": "https://" + target, "intercept": True}], intercept={"ca_dir": str(authority.folder)})
+    command = ["openssl", "s_client", "-proxy", "%s:%d" % c.address, "-connect", target, "-CAfile", cert, "-verify_return_error", "-quiet", "-ign_eof", "-crlf", *offered]
+    done = subprocess.run(command, input="GET /x HTTP/1.1\nHost: localhost\nConnection: close\n\n", capture_output=True, text=True, timeout=30)
+    assert done.stdout.startswith("HTTP/1.1 200"), done
+    assert c.metric(CONNECTS, origin="https://" + target, result="no_common_tls") == 1
+    until(lambda: any('"not_intercepted":"no_common_tls"' in line for line in c.output), what="its line")
+
+
 def test_bytes_before_the_response_make_it_a_tunnel(scene, pki):
     o, c = scene()
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()

@@ -106,6 +106,8 @@ MUTANTS = [
     m("a sample waits for certificates that are being signed", S + "intercept_leaves.cc",
       "const Held lock(mutex_);\n  metrics::InterceptSample sample{minted_, failed_, 0, std::nullopt, intercepts_.refusals()};",
       "const Held all(signing_);\n  const Held lock(mutex_);\n  metrics::InterceptSample sample{minted_, failed_, 0, std::nullopt, intercepts_.refusals()};", SERVER),
+    m("a client that has signatures of RSA alone suits a certificate on P-256", N + "tls/client_hello.cc",
+      "return has_one_of(kSuites13, offer.suites) && may_have_one_of(kSignatures13, offer.signatures);", "return has_one_of(kSuites13, offer.suites);", NET),
     m("every origin gets a certificate", S + "intercept_leaves.cc", "if (!origin.intercept) continue;", "", SERVER),
     m("an authority that cannot be read names no key", S + "intercept_leaves.cc", "fault.detail.insert(0, \"intercept.ca_dir: \");", "", SERVER),
     m("a certificate that cannot be signed names no origin", S + "intercept_leaves.cc", "fault.detail.insert(0, \"the intercepted origin \" + label + \": \");", "", SERVER),

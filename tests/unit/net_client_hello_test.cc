@@ -110,6 +110,36 @@ TEST(ClientHello, OffersTls13ByItsListOfVersions) {
   EXPECT_TRUE(hello.offers_tls13);
 }
 
+TEST(ClientHello, SuitsACertificateOnP256ByVersionSuiteSignatureAndGroup) {
+  const auto versions = [](std::string_view list) { return extension(43, vector_of(list, 1)); };
+  const auto signatures = [](std::string_view list) { return extension(13, vector_of(list, 2)); };
+  const auto groups = [](std::string_view list) { return extension(10, vector_of(list, 2)); };
+  const auto suits = [](std::string_view suites, const std::string& extensions) {
+    ClientHello hello;
+    EXPECT_EQ(read(hello_of(suites, extensions), hello), HelloState::complete);
+    return hello.suits_p256;
+  };
+  const std::string_view p256("\x00\x17", 2), p521("\x00\x19", 2);
+  const std::string tls13 = versions("\x03\x04");
+  EXPECT_TRUE(suits("\x13\x02", tls13 + signatures("\x08\x04\x04\x03") + groups(p256)));
+  EXPECT_FALSE(suits("\xc0\x2b", tls13)) << "a suite of TLS 1.2";
+  EXPECT_FALSE(suits("\x13\x02", tls13 + signatures("\x08\x04"))) << "RSA alone";
+  EXPECT_FALSE(suits("\x13\x02", tls13 + signatures("\x05\x03"))) << "in TLS 1.3 its curve is P-384";
+  EXPECT_FALSE(suits("\x13\x02", tls13 + groups(p521)));
+  EXPECT_TRUE(suits("\xc0\x2f\xc0\x2b", "")) << "TLS 1.2 has defaults";
+  EXPECT_TRUE(suits("\xc0\x2b", versions("\x03\x03") + signatures("\x05\x03")));
+  EXPECT_FALSE(suits("\xc0\x2f\xcc\xa8", "")) << "suites of RSA";
+  EXPECT_FALSE(suits("\xc0\x2b", signatures("\x04\x01"))) << "RSA alone";
+  EXPECT_FALSE(suits("\xc0\x2b", versions("\x03\x02"))) << "TLS 1.1";
+  std::string old = hello_of("\xc0\x2b");
+  old[10] = '\x02';  // the version, behind the headers of record and message
+  ClientHello hello;
+  ASSERT_EQ(read(old, hello), HelloState::complete);
+  EXPECT_FALSE(hello.suits_p256) << "TLS 1.1";
+  ASSERT_EQ(read(of_openssl({"h2"}, "localhost"), hello), HelloState::complete);
+  EXPECT_TRUE(hello.suits_p256);
+}
+
 TEST(ClientHello, IsIncompleteUntilItsLastByte) {
   const std::string whole = of_openssl({"h2"}, "localhost");
   ClientHello hello;

@@ -1,5 +1,7 @@
 #include "proxy/net/tls/client_hello.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -11,9 +13,16 @@ namespace {
 constexpr unsigned kHandshakeRecord = 22, kMajorVersion = 3, kClientHello = 1;
 constexpr std::size_t kMaxRecord = 1U << 14U;
 // RFC 8446 §4.1.2.
-constexpr std::size_t kVersionAndRandom = 2 + 32;
+constexpr std::size_t kRandom = 32;
 // RFC 6066 §3, RFC 7301 §3.1 and RFC 8446 §4.2.1.
-constexpr unsigned kServerName = 0, kProtocols = 16, kVersions = 43, kHostName = 0, kTls13 = 0x0304;
+constexpr unsigned kServerName = 0, kProtocols = 16, kVersions = 43, kHostName = 0, kTls12 = 0x0303, kTls13 = 0x0304;
+// RFC 8446 §4.2.3, §4.2.7 and §B.4, RFC 5289 §3.2 and RFC 7905 §3: what ServerContext accepts with a P-256 key.
+constexpr unsigned kGroups = 10, kSignatures = 13;
+constexpr std::array<std::size_t, 3> kSuites13{0x1301, 0x1302, 0x1303};
+constexpr std::array<std::size_t, 3> kSuites12{0xC02B, 0xC02C, 0xCCA9};
+constexpr std::array<std::size_t, 1> kSignatures13{0x0403};
+constexpr std::array<std::size_t, 3> kSignatures12{0x0403, 0x0503, 0x0603};
+constexpr std::array<std::size_t, 3> kCurves{29, 23, 24};
 
 // Reads numbers and vectors of the presentation language (RFC 8446 §3). After a read beyond the end all are empty.
 class Fields {
@@ -60,9 +69,33 @@ void read_protocols(std::string_view bytes, ClientHello& hello) {
   }
 }
 
-void read_versions(std::string_view bytes, ClientHello& hello) {
-  Fields versions(Fields(bytes).list(1));
-  while (!versions.empty()) hello.offers_tls13 |= versions.number(2) == kTls13;
+// Offer: lists of numbers of two bytes. Without an extension its list is absent, and TLS 1.2 has defaults.
+struct Offer {
+  std::size_t version = 0;  // the highest one, where there is no list of versions
+  std::string_view suites;
+  std::optional<std::string_view> versions, signatures, groups;
+};
+
+template <std::size_t kCount>
+bool has_one_of(const std::array<std::size_t, kCount>& wanted, std::string_view list) {
+  for (Fields numbers(list); !numbers.empty();) {
+    const std::size_t number = numbers.number(2);
+    if (!numbers.broken() && std::find(wanted.begin(), wanted.end(), number) != wanted.end()) return true;
+  }
+  return false;
+}
+
+template <std::size_t kCount>
+bool may_have_one_of(const std::array<std::size_t, kCount>& wanted, const std::optional<std::string_view>& list) {
+  return !list || has_one_of(wanted, *list);
+}
+
+bool suits_p256(const Offer& offer, bool tls13) {
+  if (!may_have_one_of(kCurves, offer.groups)) return false;
+  if (tls13) return has_one_of(kSuites13, offer.suites) && may_have_one_of(kSignatures13, offer.signatures);
+  const bool tls12 =
+      offer.versions ? has_one_of(std::array<std::size_t, 1>{kTls12}, *offer.versions) : offer.version >= kTls12;
+  return tls12 && has_one_of(kSuites12, offer.suites) && may_have_one_of(kSignatures12, offer.signatures);
 }
 
 // FNV-1a. RFC 8701 §2: the random values are 0x0A0A, 0x1A1A and so on.
@@ -80,13 +113,17 @@ std::uint64_t suites_of(std::string_view bytes) {
 // Returns false if the body of the message is malformed.
 bool read_body(std::string_view body, ClientHello& hello) {
   Fields fields(body);
-  fields.take(kVersionAndRandom);
+  Offer offer;
+  offer.version = fields.number(2);
+  fields.take(kRandom);
   fields.list(1);  // session identifier
-  hello.suites = suites_of(fields.list(2));
+  offer.suites = fields.list(2);
+  hello.suites = suites_of(offer.suites);
   fields.list(1);  // compression methods
   if (fields.broken()) return false;
-  if (fields.empty()) return true;  // extensions are optional in TLS 1.2
-  Fields extensions(fields.list(2));
+  // Extensions are optional in TLS 1.2.
+  const bool none = fields.empty();
+  Fields extensions(none ? std::string_view() : fields.list(2));
   if (fields.broken() || !fields.empty()) return false;
   while (!extensions.empty()) {
     const std::size_t type = extensions.number(2);
@@ -94,8 +131,12 @@ bool read_body(std::string_view body, ClientHello& hello) {
     if (extensions.broken()) return false;
     if (type == kServerName) read_name(content, hello);
     if (type == kProtocols) read_protocols(content, hello);
-    if (type == kVersions) read_versions(content, hello);
+    if (type == kVersions) offer.versions = Fields(content).list(1);
+    if (type == kSignatures) offer.signatures = Fields(content).list(2);
+    if (type == kGroups) offer.groups = Fields(content).list(2);
   }
+  hello.offers_tls13 = offer.versions && has_one_of(std::array<std::size_t, 1>{kTls13}, *offer.versions);
+  hello.suits_p256 = suits_p256(offer, hello.offers_tls13);
   return true;
 }
 

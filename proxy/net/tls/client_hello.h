@@ -12,6 +12,9 @@ struct ClientHello {
   bool offers_protocols = false;  // it has ALPN
   bool offers_h1 = false, offers_h2 = false;
   bool offers_tls13 = false;
+  // False if it offers no version, no cipher suite, no signature or no group that carpool's TLS has with a certificate
+  // for a P-256 key, so that a handshake would fail.
+  bool suits_p256 = false;
   // A digest of its cipher suites without those of RFC 8701, which are random. It differs between libraries.
   std::uint64_t suites = 0;
 };
