@@ -33,6 +33,32 @@ def test_only_what_a_rule_matches_reaches_the_origin(scene, method, path, allowe
     until(lambda: c.metric(REFUSED, origin=o.url) == 1, what="the count")
 
 
+@pytest.mark.parametrize("own, fields, allowed", [
+    ("POST /orders", {"X-HTTP-Method-Override": "DELETE"}, False),
+    ("POST /orders", {"x-method-override": "delete"}, False),
+    ("POST /orders", {"X-HTTP-Method": "PUT"}, False),
+    ("POST /orders", {"X_HTTP_Method_Override": "DELETE"}, False),
+    ("POST /orders", {"X-HTTP-Method-Override": "POST", "X-HTTP-Method": "DELETE"}, False),
+    ("POST /orders", {"X-HTTP-Method-Override": "post", "X-HTTP-Method": "POST"}, True),
+    ("POST /orders", {"X-HTTP-Method-Override": ""}, True),
+    ("POST /public/x", {"X-HTTP-Method-Override": "DELETE"}, True),
+    ("GET /v1/x", {"X-Original-URL": "/secret"}, False),
+    ("GET /v1/x", {"X-Rewrite-URL": "http://api/secret"}, False),
+    ("GET /v1/x", {"X-Original-URL": "/v1/y?z"}, True),
+    ("GET /public/x", {"X-HTTP-Method-Override": "DELETE", "X-Original-URL": "/v1/x"}, False)])
+def test_a_field_that_overrides_the_method_or_the_path_leads_around_no_rule(scene, own, fields, allowed):
+    o, c = scene
+    method, path = own.split()
+    with c.client() as client:
+        response = client.request(method, o.url + path, list(fields.items()))
+    if allowed:
+        assert response.status == 200 and o.targets() == [path], response
+        return
+    assert response.status == 403 and not o.seen, response
+    until(lambda: c.metric(REFUSED, origin=o.url) == 1, what="the count")
+    until(lambda: any("override_" in line and "refused by the rules" in line for line in c.output), what="the line")
+
+
 def test_a_refusal_is_in_the_log_without_its_query(scene):
     o, c = scene
     with c.client() as client:

@@ -134,6 +134,8 @@ RULES = [
     m("a name that ends with ours is ours", H + "forward.cc", "at > 0 && separator(value[at - 1]) && (end == value.size() || separator(value[end]))",
       "end == value.size() || separator(value[end])", HTTP),
     m("only the first place in Via is looked at", H + "forward.cc", "value.find(pseudonym, at + 1)", "std::string_view::npos", HTTP),
+    m("a name with underscores overrides nothing", H + "override_fields.cc", "a == '_' ? '-' : ascii_lower(a)", "ascii_lower(a)", HTTP),
+    m("the last of two methods that override the request's counts", H + "override_fields.cc", "found.method != method", "false", HTTP),
     m("* is a path in an absolute target", H + "forward.cc", "rules.absolute.empty() || rules.path != \"*\"", "true", HTTP),
     m("a query follows no path", H + "forward.cc", "rules.path.starts_with('?') ? \"/\" : \"\"", "\"\"", HTTP),
     m("a connection that closes has a timeout", H + "forward.cc", "!close && keep_alive != 0", "keep_alive != 0", HTTP),
