@@ -14,6 +14,7 @@ FailureReason reason_of(const Fault& fault) {
     case FaultKind::connect_refused:
     case FaultKind::unroutable:
     case FaultKind::parent_refused:
+    case FaultKind::loop_detected:
       return FailureReason::refused;
     case FaultKind::connect_timeout:
     case FaultKind::response_timeout:

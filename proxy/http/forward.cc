@@ -108,6 +108,18 @@ bool via_contains(const Fields& fields, std::string_view pseudonym) {
   return false;
 }
 
+std::string members_of_via(const Fields& fields, std::size_t limit) {
+  std::string all;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields.id(i) != FieldName::via || fields[i].value.empty()) continue;
+    all.append(all.empty() ? "" : ", ").append(fields[i].value);
+  }
+  if (all.size() <= limit) return all;
+  const std::size_t comma = all.find(',', all.size() - limit);
+  const std::size_t begin = comma == std::string::npos ? comma : all.find_first_not_of(" \t", comma + 1);
+  return begin == std::string::npos ? std::string() : all.substr(begin);
+}
+
 namespace {
 // RFC 9110 §8.6: a method that anticipates content has a length also without it. A client of HTTP/2 states that by
 // END_STREAM.

@@ -52,6 +52,9 @@ struct ForwardRules {
 // Returns true if Via contains our own pseudonym: the request loops.
 bool via_contains(const Fields& fields, std::string_view pseudonym);
 
+// Returns the members of Via in one line, without the first ones if they have more than `limit` bytes.
+std::string members_of_via(const Fields& fields, std::size_t limit);
+
 // Serialises the head for the upstream (always HTTP/1.1, origin form, keep-alive). Removes hop-by-hop fields, fields
 // that Connection lists (never the framing) and Proxy-Authorization; reduces TE to trailers; appends Via; puts Host
 // first; replaces fields by those of `set`; writes the framing itself (Content-Length or Transfer-Encoding: chunked).

@@ -38,7 +38,7 @@ struct DialPlan {
   const AddressPolicy* policy = nullptr;
   const ParentProxy* parent = nullptr;    // dialed instead of the origin; must outlive the dial
   bool through_connect = false;           // requests a tunnel to the origin from `parent`
-  std::string_view pseudonym;             // in Via of CONNECT
+  std::string via;                        // of CONNECT
   Duration timeout{};                     // connect_timeout for DNS, TCP, CONNECT and TLS together; zero: none
   Duration dns_timeout{}, tls_timeout{};  // of these phases, within `timeout`; zero: none of their own
   // Runs the costly part of the TLS handshake (verifying the peer, signing) as a blocking task; nullptr: on the loop.
@@ -48,7 +48,8 @@ struct DialPlan {
 class DialOwner {
  public:
   // Called once, never from inside start(). May destroy the Dial. Faults: dns_error, dns_timeout, connect_refused,
-  // connect_timeout, unroutable, parent_refused, tls_certificate, tls_protocol, budget, and those of the policy.
+  // connect_timeout, unroutable, parent_refused, loop_detected, tls_certificate, tls_protocol, budget, and those of the
+  // policy.
   virtual void on_dialed(Result<Dialed> result) LOOP_ONLY = 0;
 
  protected:

@@ -100,7 +100,7 @@ bool Dial::Impl::await_rest(const Fault& fault) {
 void Dial::Impl::ask_parent(Fd connected) {
   phase = Phase::asking;
   socket = std::move(connected);
-  tunnel.emplace(*plan.parent, *plan.origin, plan.pseudonym);
+  tunnel.emplace(*plan.parent, *plan.origin, plan.via);
   auto watched = loop.watch(socket.get(), *this);
   if (!watched) return finish(watched.take_fault());
   key = *watched;

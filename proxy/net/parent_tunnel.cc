@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kMaxHead = std::size_t{16} * 1024;
 constexpr std::size_t kMaxReason = 80;
 constexpr std::uint8_t kMaxInterim = 8;
+constexpr std::uint16_t kLoopDetected = 508;  // RFC 5842 §7.2
 
 // Returns "host:port", with an IPv6 address in brackets.
 std::string target_of(const pool::Origin& origin) {
@@ -26,11 +27,11 @@ std::string target_of(const pool::Origin& origin) {
   return place.authority();
 }
 
-std::string request_for(const ParentProxy& parent, const std::string& target, std::string_view pseudonym) {
+std::string request_for(const ParentProxy& parent, const std::string& target, std::string_view via) {
   std::string out = "CONNECT " + target;
   out.append(" HTTP/1.1\r\nHost: ").append(target).append("\r\n");
   if (!parent.authorization.empty()) out.append("Proxy-Authorization: ").append(parent.authorization).append("\r\n");
-  if (!pseudonym.empty()) out.append("Via: 1.1 ").append(pseudonym).append("\r\n");
+  if (!via.empty()) out.append("Via: ").append(via).append("\r\n");
   out.append("\r\n");
   return out;
 }
@@ -67,8 +68,8 @@ std::string shown(std::string_view reason) {
 
 }  // namespace
 
-ParentTunnel::ParentTunnel(const ParentProxy& parent, const pool::Origin& origin, std::string_view pseudonym)
-    : parent_(parent), target_(target_of(origin)), request_(request_for(parent, target_, pseudonym)) {}
+ParentTunnel::ParentTunnel(const ParentProxy& parent, const pool::Origin& origin, std::string_view via)
+    : parent_(parent), target_(target_of(origin)), request_(request_for(parent, target_, via)) {}
 
 Result<bool> ParentTunnel::step(int fd, std::span<char> memory, bool hangup) {
   if (Status sent = send(fd); !sent) return sent.take_fault();
@@ -127,7 +128,9 @@ Fault ParentTunnel::refusal(std::string_view reason) const {
     why += parent_.authorization.empty() ? ": it needs upstream.proxy_credentials"
                                          : ": it does not accept upstream.proxy_credentials";
   }
-  return refused(std::move(why));
+  Fault fault = refused(std::move(why));
+  if (status_ == kLoopDetected) fault.kind = FaultKind::loop_detected;
+  return fault;
 }
 
 }  // namespace carpool::proxy::net

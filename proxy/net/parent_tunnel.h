@@ -16,8 +16,9 @@ struct ParentProxy;
 
 class ParentTunnel {
  public:
-  ParentTunnel(const ParentProxy& parent, const pool::Origin& origin, std::string_view pseudonym);
-  // Sends and reads as far as the socket permits. Returns true once the tunnel is open. Fault: parent_refused.
+  ParentTunnel(const ParentProxy& parent, const pool::Origin& origin, std::string_view via);
+  // Sends and reads as far as the socket permits. Returns true once the tunnel is open. Fault: parent_refused, or
+  // loop_detected if the proxy says so.
   // `memory` bounds the response's head. `hangup`: no bytes follow those in the socket.
   Result<bool> step(int fd, std::span<char> memory, bool hangup);
   std::uint16_t status() const { return status_; }  // of the response; 0: none has arrived

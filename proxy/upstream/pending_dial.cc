@@ -10,6 +10,7 @@
 #include "proxy/upstream/fd_budget.h"
 #include "proxy/upstream/origin/egress_log.h"
 #include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/received_via.h"
 #include "proxy/upstream/origin/tls_identity.h"
 
 namespace carpool::proxy {
@@ -148,6 +149,13 @@ Duration PendingDial::time_left() const {
                                                     : std::max<Duration>(ends_ - context_.loop.now(), kMinTimeLeft);
 }
 
+// RFC 9110 §7.6.3: our pseudonym after those of the proxies before this one.
+std::string PendingDial::via_of_connect() const {
+  std::string via = origin_.received_via->recent(context_.loop.now());
+  if (context_.pseudonym.empty()) return via;
+  return via.append(via.empty() ? "1.1 " : ", 1.1 ").append(context_.pseudonym);
+}
+
 void PendingDial::dial_now() {
   if (goaways_ == 0) ends_ = deadline_after(context_.loop.now(), origin_.pool.connect_timeout);
   net::DialPlan plan;
@@ -157,7 +165,7 @@ void PendingDial::dial_now() {
   plan.policy = &context_.policy;
   plan.parent = origin_.parent;
   plan.through_connect = origin_.through_connect();
-  plan.pseudonym = context_.pseudonym;
+  if (plan.through_connect) plan.via = via_of_connect();
   plan.timeout = time_left();
   plan.dns_timeout = origin_.pool.dns_timeout;
   plan.tls_timeout = origin_.pool.tls_timeout;
@@ -186,7 +194,7 @@ exec::Submitter* PendingDial::tasks_for_handshake() {
 
 void PendingDial::on_dialed(Result<net::Dialed> result) {
   if (!result && free_descriptor_after(result.fault())) return dial_now();
-  if (!result && result.fault().kind == FaultKind::parent_refused) {
+  if (!result && (result.fault().kind == FaultKind::parent_refused || dial_->parent_status() >= 300)) {
     context_.stats.count_parent_refusal(dial_->parent_status());
   }
   if (!result) return fail(explained(result.take_fault()));

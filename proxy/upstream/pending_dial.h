@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -65,6 +66,7 @@ class PendingDial final : public ListHook<AttemptTag>,
   void arrive() override LOOP_ONLY;
   void never_arrives() override;
   void dial_now() LOOP_ONLY;
+  std::string via_of_connect() const LOOP_ONLY;
   exec::Submitter* tasks_for_handshake() LOOP_ONLY;
   void on_dialed(Result<net::Dialed> result) override LOOP_ONLY;
   bool warming() const { return reservation_.cause() == pool::OpenCause::warm_up; }

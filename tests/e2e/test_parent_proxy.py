@@ -222,6 +222,27 @@ def test_carpool_is_not_its_own_parent(carpool):
         assert client.get("http://api.test/").status == 508
 
 
+def test_two_that_are_parents_of_each_other_find_a_tunnel_that_loops(carpool):
+    ports = free_port(), free_port()
+    pair = [carpool(listeners=[{"address": "127.0.0.1:%d" % mine}], upstream={"proxy": "http://127.0.0.1:%d" % other},
+                    pool={"size": 16, "connect_timeout": "10s"}) for mine, other in (ports, ports[::-1])]
+    pair[0].address = ("127.0.0.1", ports[0])
+    with pair[0].client() as client:
+        response = client.request("CONNECT", "far.test:443", host="far.test:443")
+    assert response.status == 508 and "508 Loop Detected" in response.get("proxy-status"), response
+    assert [c.metric("carpool_pool_opened_total", origin="tcp://far.test:443") for c in pair] == [1, 1]
+    assert [c.metric("carpool_requests_total", origin="tcp://far.test:443") for c in pair] == [1, 1]
+
+
+def test_the_connect_of_a_tunnel_names_the_proxies_before(parent, carpool):
+    p = parent(refusal=b"HTTP/1.1 403 No\r\n\r\n")
+    c = carpool(upstream={"proxy": p.url})
+    with c.client() as client:
+        assert client.request("CONNECT", "far.test:80", [("Via", "1.1 first"), ("Via", "2 second")], host="far.test:80").status == 502
+    via = p.server.seen[0].message.get("via")
+    assert via.startswith("1.1 first, 2 second, 1.1 carpool-"), via
+
+
 def test_a_reload_changes_the_proxy_and_its_credentials(parent, carpool, tmp_path):
     first, second = parent(needs=BASIC), parent(needs="Basic " + base64.b64encode(b"pool:new").decode())
     secret = tmp_path / "secret"

@@ -414,5 +414,18 @@ TEST(WriteRequest, LeavesOutAForwardedFieldWhoseOpenStringWouldHideOurs) {
   EXPECT_FALSE(passes(R"(for="_a\")"));
 }
 
+TEST(Via, IsReadInOneLineOfTheLastMembers) {
+  Fields fields;
+  fields.add("Via", "1.1 first, 1.1 second (a)");
+  fields.add("Other", "x");
+  fields.add("via", "2 third");
+  EXPECT_EQ(members_of_via(fields, 100), "1.1 first, 1.1 second (a), 2 third");
+  EXPECT_EQ(members_of_via(fields, 34), "1.1 first, 1.1 second (a), 2 third");
+  EXPECT_EQ(members_of_via(fields, 33), "1.1 second (a), 2 third");
+  EXPECT_EQ(members_of_via(fields, 20), "2 third");
+  EXPECT_EQ(members_of_via(fields, 7), "");
+  EXPECT_EQ(members_of_via({}, 7), "");
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http

@@ -27,7 +27,7 @@ struct ParentTunnelTest : ::testing::Test {
   Fd here, there;
   const ParentProxy parent{*pool::parse_origin("http://proxy.test:3128"), "Basic cG9vbDpzM2NyZXQ="};
   const pool::Origin origin = *pool::parse_origin("https://api.test");
-  ParentTunnel tunnel{parent, origin, "carpool-test"};
+  ParentTunnel tunnel{parent, origin, "1.1 carpool-test"};
   std::vector<char> memory = std::vector<char>(std::size_t{64} * 1024);
 };
 
@@ -70,6 +70,13 @@ TEST_F(ParentTunnelTest, RejectsBytesThatAreNoResponse) {
     ASSERT_FALSE(open) << bytes;
     EXPECT_EQ(open.fault().kind, FaultKind::parent_refused);
   }
+}
+
+TEST_F(ParentTunnelTest, PassesOnThatTheProxyHasSeenTheRequestBefore) {
+  const Result<bool> open = answered("HTTP/1.1 508 Loop Detected\r\n\r\n");
+  ASSERT_FALSE(open);
+  EXPECT_EQ(open.fault().kind, FaultKind::loop_detected);
+  EXPECT_EQ(open.fault().side, Side::upstream) << "no rule of this proxy refuses the origin";
 }
 
 TEST_F(ParentTunnelTest, BoundsTheHeadAndTheInformationalOnes) {

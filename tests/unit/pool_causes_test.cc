@@ -93,6 +93,7 @@ TEST(AFailure, HasTheReasonOfItsFault) {
       {FaultKind::dns_error, FailureReason::dns},
       {FaultKind::dns_timeout, FailureReason::dns},
       {FaultKind::connect_refused, FailureReason::refused},
+      {FaultKind::loop_detected, FailureReason::refused},
       {FaultKind::connect_timeout, FailureReason::timeout},
       {FaultKind::tls_certificate, FailureReason::tls},
       {FaultKind::connection_terminated, FailureReason::reset},

@@ -9,6 +9,7 @@
 #include "proxy/upstream/origin/credentials.h"
 #include "proxy/upstream/origin/origin_limits.h"
 #include "proxy/upstream/origin/parent_choice.h"
+#include "proxy/upstream/origin/received_via.h"
 
 namespace carpool::proxy {
 
@@ -36,6 +37,10 @@ bool same_host(const pool::Origin& a, const pool::Origin& b) {
   return first && second && first->unmapped() == second->unmapped();
 }
 }  // namespace
+
+void FreeReceivedVia::operator()(ReceivedVia* via) const {
+  const std::unique_ptr<ReceivedVia> ended(via);
+}
 
 OriginRegistry::OriginRegistry(const config::Config& config, metrics::Registry& metrics)
     : metrics_(metrics), loops_(config.workers), config_(&config) {}
@@ -223,6 +228,7 @@ std::unique_ptr<OriginRuntime> OriginRegistry::describe(const pool::Origin& orig
   runtime->parent = identities_[identity_number(origin)].parent;
   const bool absolute = origin.scheme == pool::Scheme::http && !runtime->protocols.h2;
   if (runtime->parent != nullptr && absolute) runtime->absolute = origin.label();
+  if (runtime->through_connect()) runtime->received_via.reset(std::make_unique<ReceivedVia>().release());
   // The requests inside a tunnel are not visible to the rules, and another scheme leads to the same place.
   runtime->restricted = settings != nullptr ? !settings->allow.empty() : is_place_of_rules(origin);
   if (settings == nullptr) return runtime;

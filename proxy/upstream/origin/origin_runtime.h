@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ class AddressSet;
 struct ParentProxy;
 }  // namespace net
 class Credentials;
+class ReceivedVia;
 class TlsIdentity;
 
 // ProtocolSet: the permitted protocols of an origin, by upstream.protocols and upstream.lenient.
@@ -33,6 +35,10 @@ struct ProtocolSet {
   bool h2 = false;
   bool bare_lf = false;  // upstream.lenient
   bool operator==(const ProtocolSet&) const = default;
+};
+
+struct FreeReceivedVia {
+  void operator()(ReceivedVia* via) const;
 };
 
 // Immutable after creation, except for the members that are thread-safe themselves.
@@ -55,12 +61,13 @@ struct OriginRuntime {
   // Set once a name or an address that only egress.report_only permits was used. Relaxed: prevents a second log line.
   std::atomic<bool> reported{false};
   metrics::OriginSlot slot = metrics::kOtherOrigin;
-  net::AddressSet* address_set = nullptr;  // thread-safe; one per destination
-  ConnectCost connect_cost;                // thread-safe
-  mutable RetryBudget retries;             // thread-safe
-  RateLimiter requests, connects;          // each is thread-safe
-  mutable RateLimiter yields;              // of streamed bodies on sessions; thread-safe
-  RetryConditions retry_on;                // of request.retry_on
+  net::AddressSet* address_set = nullptr;                      // thread-safe; one per destination
+  ConnectCost connect_cost;                                    // thread-safe
+  mutable RetryBudget retries;                                 // thread-safe
+  RateLimiter requests, connects;                              // each is thread-safe
+  mutable RateLimiter yields;                                  // of streamed bodies on sessions; thread-safe
+  std::unique_ptr<ReceivedVia, FreeReceivedVia> received_via;  // thread-safe; null unless through_connect()
+  RetryConditions retry_on;                                    // of request.retry_on
   // Set when a reload gave the origin another pool, whose connections are verified differently, so that no request that
   // still waits may use a connection of this one. Relaxed: a loop that sees it asks the registry, which locks, and the
   // message that ends a reload on each loop is posted after the change.
