@@ -152,9 +152,10 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   Instant last_request_until() const LOOP_ONLY;
   void cut_off() LOOP_ONLY;
   void poll_acks() LOOP_ONLY;
-  // Returns true if a part of a head was read.
+  // Returns true if a part of a head was read that may still be completed.
   bool in_head() const {
-    return (request_state_ == RequestState::head && reader_.in_head()) || (preface_ > 0 && preface_ != kNoPreface);
+    const bool in_preface = preface_ > 0 && preface_ != kNoPreface;
+    return state_ == State::open && (in_preface || (request_state_ == RequestState::head && reader_.in_head()));
   }
   AfterExchange end_batch(AfterExchange next) LOOP_ONLY;
   void close() LOOP_ONLY;

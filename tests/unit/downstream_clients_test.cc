@@ -139,6 +139,22 @@ std::string frame(std::uint8_t type, std::uint8_t flags, std::uint8_t stream, st
   return bytes.append(payload);
 }
 
+TEST_F(TheDataPlane, RefusesTheIncompletePrefaceOfAClientThatReadsNothingOnce) {
+  exec::assume_on_loop();
+  plane_.listen.header_timeout = 5s;
+  plane_.listen.idle_timeout = 20s;
+  plane_.listener.change(plane_.listen);
+  test::MemoryWire& one = client();
+  one.room = 0;
+  send(one, "PRI * HT");
+  plane_.pass(5s);
+  plane_.pass(6s);
+  clients_.make_room(one, SIZE_MAX);
+  plane_.turn();
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 408 "));
+  EXPECT_EQ(std::string::npos, one.outgoing.find("HTTP/1.1 408 ", 1));
+}
+
 // Readiness is edge-triggered: input that waits because the write queue is full gets no event of its own.
 TEST_F(TheDataPlane, ReadsWhatAnHttp2ClientSentWhileItsWriteQueueWasFull) {
   exec::assume_on_loop();
