@@ -108,7 +108,7 @@ MUTANTS = [
       "if (slot.tunnel.exchange(false, std::memory_order_relaxed)) tunnelling.fetch_sub(1, std::memory_order_relaxed);",
       "slot.tunnel.exchange(false, std::memory_order_relaxed);", "sim"),
     m("every close under inspection is learned", D + "close.cc", "if (cause == CloseCause::peer_closed) learn_idle_close(entry, how, now);",
-      "learn_idle_close(entry, true, now);", "unit"),
+      "learn_idle_close(entry, OriginClose::in_order, now);", "unit"),
     m("a place is disposed of before it is vacant", D + "close.cc", "pool.vacate(entry);\n  pending.disposal_ended();",
       "pending.disposal_ended();\n  pool.vacate(entry);", "explorer",
       equivalent="a borrower in between may be refused as one that comes before the close is; the others are served afterwards"),
