@@ -27,7 +27,7 @@ class PoolBuild:
         self.root, self.folder, self.mutants, self.sum = root, folder, mutants, ""
 
     def copy(self):
-        by_path, told = {}, hashlib.sha256()
+        by_path, told = {}, hashlib.sha256(" ".join(UNITS).encode())
         for number, mutant in self.mutants:
             by_path.setdefault(mutant.path, []).append((number, mutant))
         present = set()
