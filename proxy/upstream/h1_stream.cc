@@ -56,7 +56,7 @@ void H1UpstreamStream::send_body(std::string_view bytes) {
   if (bytes.empty()) return;
   attempt_.body_left -= std::min<std::uint64_t>(attempt_.body_left, bytes.size());
   BatchLease& out = this->out();
-  if (attempt_.tunnel || attempt_.framing != http::Framing::chunked) return out.add(bytes);
+  if (attempt_.tunnel() || attempt_.framing != http::Framing::chunked) return out.add(bytes);
   http::write_chunk_head(out.text(), bytes.size());
   out.add(bytes);
   out.text().append("\r\n");
@@ -88,7 +88,7 @@ void H1UpstreamStream::on_write_failed() {
 void H1UpstreamStream::on_upstream_ready() {
   if (!write_queue_.empty() && transport().maybe_writable() && !attempt_.write_failed) {
     if (write_queue_.flush(transport()) == WriteQueue::Sent::failed) return on_write_failed();
-    if (write_queue_.empty() && std::exchange(attempt_.shut_when_sent, false)) transport().shut_write();
+    if (write_queue_.empty() && attempt_.client_end == TunnelEnd::waits) pass_end_on();
     if (user_.on_writable() == AttemptState::over) return;
   }
   static_cast<void>(resume_reading());
@@ -99,7 +99,7 @@ void H1UpstreamStream::on_upstream_ready() {
 void H1UpstreamStream::run() {
   if (connection_ == nullptr) return;
   if (attempt_.write_failed && user_.on_writable() == AttemptState::over) return;
-  if (resume_reading() == AttemptState::over || !attempt_.write_failed || attempt_.head_done || attempt_.tunnel) return;
+  if (resume_reading() == AttemptState::over || !attempt_.write_failed || attempt_.reading != Reading::head) return;
   static_cast<void>(fail_unread());
 }
 
@@ -115,7 +115,7 @@ AttemptState H1UpstreamStream::fail_unread() {
 }
 
 AttemptState H1UpstreamStream::resume_reading() {
-  return attempt_.tunnel ? read_tunnel() : read_response();
+  return attempt_.tunnel() ? read_tunnel() : read_response();
 }
 
 // Reads within the byte budget of this turn. If the budget is exhausted, reading continues in another turn.
@@ -136,10 +136,10 @@ net::ReadOutcome H1UpstreamStream::exhausted() {
 // Returns how many of the next bytes can go from the origin's socket to the client's without being copied: the rest of
 // a long body, and all bytes of a tunnel whose last read found many.
 std::size_t H1UpstreamStream::spliceable() const {
-  const std::size_t left = attempt_.tunnel ? attempt_.last_read : reader_.body_left();
+  const std::size_t left = attempt_.tunnel() ? attempt_.last_read : reader_.body_left();
   if (left < kSplicedBytes || !transport().splices() || !transport().maybe_readable() || !user_.splices_body())
     return 0;
-  return attempt_.tunnel ? SIZE_MAX : left;
+  return attempt_.tunnel() ? SIZE_MAX : left;
 }
 
 net::ReadOutcome H1UpstreamStream::splice(std::size_t& budget) {
@@ -156,7 +156,7 @@ net::ReadOutcome H1UpstreamStream::splice(std::size_t& budget) {
 }
 
 AttemptState H1UpstreamStream::on_spliced(std::size_t bytes) {
-  if (attempt_.tunnel) {
+  if (attempt_.tunnel()) {
     attempt_.last_read = bytes;
     return user_.on_read_complete();
   }
@@ -173,7 +173,7 @@ net::ReadOutcome H1UpstreamStream::read_once(std::size_t& budget) {
 }
 
 AttemptState H1UpstreamStream::on_read(std::string_view bytes) {
-  if (!attempt_.tunnel) return feed(bytes);
+  if (!attempt_.tunnel()) return feed(bytes);
   attempt_.last_read = bytes.size();
   user_.on_body(bytes);
   return user_.on_read_complete();
@@ -194,11 +194,11 @@ net::ReadOutcome H1UpstreamStream::read_or_splice(std::size_t& budget, Wants wan
 
 AttemptState H1UpstreamStream::read_response() {
   std::size_t budget = kTurnBytes;
-  const net::ReadOutcome outcome = read_or_splice(budget, [this] { return !attempt_.tunnel; });
+  const net::ReadOutcome outcome = read_or_splice(budget, [this] { return !attempt_.tunnel(); });
   if (outcome.end == net::ReadEnd::stopped) return AttemptState::over;
   if (outcome.end == net::ReadEnd::closed) return on_end(outcome.io);
-  if (nothing_follows(outcome) && attempt_.head_done) return fail_unread();
-  return attempt_.tunnel ? read_tunnel() : AttemptState::alive;
+  if (nothing_follows(outcome) && attempt_.reading == Reading::body) return fail_unread();
+  return attempt_.tunnel() ? read_tunnel() : AttemptState::alive;
 }
 
 // With TLS the request must have been written at once: then the part of the bytes on the wire that exceeds the request
@@ -220,11 +220,11 @@ AttemptState H1UpstreamStream::feed(std::string_view bytes) {
       case http::Progress::need_more:
         return user_.on_read_complete();
       case http::Progress::head:
-        if (response_.status >= 200) attempt_.head_done = true;
+        if (response_.status >= 200) attempt_.reading = Reading::body;
         if (user_.on_response_head() == AttemptState::over) return AttemptState::over;
         break;
       case http::Progress::upgraded:
-        attempt_.tunnel = true;
+        attempt_.reading = Reading::tunnel;
         return user_.on_switched(bytes.substr(used));
       case http::Progress::message:
         attempt_.leftover = used < bytes.size();
@@ -247,7 +247,7 @@ AttemptState H1UpstreamStream::on_end(const net::IoResult& io) {
 // FIN. On one that had not, they are the greeting of another protocol, with which the next one would begin, too.
 AttemptState H1UpstreamStream::fail_malformed(Fault fault) {
   const bool served = connection_->returned_at() != Instant{};
-  if (!served || attempt_.head_done || !precedes_request()) return fail(std::move(fault), false);
+  if (!served || attempt_.reading != Reading::head || !precedes_request()) return fail(std::move(fault), false);
   StreamFailure failure;
   failure.fault = std::move(fault);
   failure.fault.detail.append("; its bytes precede the request");
@@ -290,8 +290,9 @@ std::optional<pool::CloseCause> H1UpstreamStream::finish(pool::Lease&) {
 std::optional<pool::CloseCause> H1UpstreamStream::abandon(pool::CloseCause cause, pool::Lease&) {
   // The peer of a tunnel must not take its loss for the end of the client's bytes (RFC 9113 §8.5), also if it has ended
   // its own ones.
-  const bool in_order = attempt_.eof && attempt_.client_ended && write_queue_.empty();
-  if (attempt_.tunnel && !in_order) transport().reset_on_close();
+  const bool in_order =
+      attempt_.reading == Reading::ended && attempt_.client_end != TunnelEnd::open && write_queue_.empty();
+  if (attempt_.tunnel() && !in_order) transport().reset_on_close();
   leave();
   write_queue_.clear();
   return cause;
@@ -300,28 +301,29 @@ std::optional<pool::CloseCause> H1UpstreamStream::abandon(pool::CloseCause cause
 // ---- tunnels ----
 
 void H1UpstreamStream::open_tunnel() {
-  attempt_.tunnel = true;
+  attempt_.reading = Reading::tunnel;
   if (transport().maybe_readable()) host_.loop().defer(*this);  // the origin may have sent first
 }
 
 void H1UpstreamStream::shut_write_when_sent() {
-  attempt_.client_ended = true;
-  if (write_queue_.empty()) {
-    transport().shut_write();
-  } else {
-    attempt_.shut_when_sent = true;
-  }
+  attempt_.client_end = TunnelEnd::waits;
+  if (write_queue_.empty()) pass_end_on();
+}
+
+void H1UpstreamStream::pass_end_on() {
+  attempt_.client_end = TunnelEnd::passed_on;
+  transport().shut_write();
 }
 
 AttemptState H1UpstreamStream::read_tunnel() {
   std::size_t budget = kTurnBytes;
-  const net::ReadOutcome outcome = read_or_splice(budget, [this] { return !attempt_.eof; });
+  const net::ReadOutcome outcome = read_or_splice(budget, [this] { return attempt_.reading != Reading::ended; });
   if (outcome.end == net::ReadEnd::stopped) return AttemptState::over;
   if (nothing_follows(outcome)) return fail_unread();
   if (outcome.end != net::ReadEnd::closed) return AttemptState::alive;
   if (outcome.io.io == net::Io::failed)
     return fail({FaultKind::connection_terminated, Side::upstream, std::string(outcome.io.detail)}, true);
-  attempt_.eof = true;
+  attempt_.reading = Reading::ended;
   return user_.on_tunnel_eof();
 }
 

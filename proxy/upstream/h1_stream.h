@@ -60,6 +60,7 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
   AttemptState fail(Fault fault, bool connection_ended) LOOP_ONLY;
   AttemptState fail_malformed(Fault fault) LOOP_ONLY;
   void on_write_failed() LOOP_ONLY;
+  void pass_end_on() LOOP_ONLY;
   bool nothing_follows(const net::ReadOutcome& outcome) LOOP_ONLY;
   AttemptState fail_unread() LOOP_ONLY;
   void leave() LOOP_ONLY;
@@ -73,19 +74,22 @@ class H1UpstreamStream final : public UpstreamStream, private ConnectionEvents, 
   WriteQueue write_queue_;            // bytes that the origin's socket has not accepted yet
   Connection* connection_ = nullptr;  // from begin() to finish() or abandon()
   BatchLease out_;                    // from the first send_*() to flush(), or to the end of the attempt
+  // Reading: what the origin sends next. `head`: the final head, or a 1xx before it. `ended`: the origin of a tunnel
+  // sent FIN.
+  enum class Reading : std::uint8_t { head, body, tunnel, ended };
+  // TunnelEnd: the FIN of a tunnel's client. `waits`: for the bytes before it.
+  enum class TunnelEnd : std::uint8_t { open, waits, passed_on };
   // Attempt: reconstructed by begin(), so that no state of one attempt leaks into the next.
   struct Attempt {
     http::Framing framing = http::Framing::none;
     std::uint64_t body_left = 0;  // with Framing::length: bytes of the body that send_body() has not got yet
-    bool end_sent = false;        // send_end() was called
-    bool head_done = false;       // the final response head was received
-    bool leftover = false;        // bytes after the response: the connection is not clean
-    bool write_failed = false;    // the origin stopped reading
-    bool tunnel = false;
-    bool eof = false;           // tunnel: the origin sent FIN
+    Reading reading = Reading::head;
+    TunnelEnd client_end = TunnelEnd::open;
+    bool end_sent = false;      // send_end() was called
+    bool leftover = false;      // bytes after the response: the connection is not clean
+    bool write_failed = false;  // the origin stopped reading
     std::size_t last_read = 0;  // tunnel: bytes of the last read or splice
-    bool shut_when_sent = false;
-    bool client_ended = false;  // tunnel: the client sent FIN, which is passed on
+    bool tunnel() const { return reading >= Reading::tunnel; }
   };
   Attempt attempt_;
 };

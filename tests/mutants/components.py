@@ -223,9 +223,9 @@ FLOW = [
     m("an unverified certificate is a proof", "proxy/net/dialed.cc", "tls->settings().verify", "true", STREAMS),
     m("a file's last good value goes with the file", U + "origin/credentials.cc", "    known.fault = std::move(fault);", "    if (!fault.empty()) known.bytes.clear();\n    known.fault = std::move(fault);", STREAMS),
     m("a refused token of a stream is asked for again at once", U + "origin/oauth_token.cc", "now < refusable_at_", "false", STREAMS),
-    m("the peer of a tunnel takes its loss for an end in order", U + "h1_stream.cc", "if (attempt_.tunnel && !in_order) transport().reset_on_close();", "", PLANE),
-    m("the peer of a tunnel that has ended takes its loss for an end in order", U + "h1_stream.cc", "attempt_.eof && attempt_.client_ended && write_queue_.empty()", "attempt_.eof", PLANE),
-    m("the end in order of a tunnel is a reset", U + "h1_stream.cc", "attempt_.client_ended = true;", "", PLANE),
+    m("the peer of a tunnel takes its loss for an end in order", U + "h1_stream.cc", "if (attempt_.tunnel() && !in_order) transport().reset_on_close();", "", PLANE),
+    m("the peer of a tunnel that has ended takes its loss for an end in order", U + "h1_stream.cc", "attempt_.reading == Reading::ended && attempt_.client_end != TunnelEnd::open && write_queue_.empty()", "attempt_.reading == Reading::ended", PLANE),
+    m("the end in order of a tunnel is a reset", U + "h1_stream.cc", "attempt_.client_end = TunnelEnd::passed_on;", "attempt_.client_end = TunnelEnd::open;", PLANE),
     m("the connection keeps its last user", U + "h1_stream.cc", "connection_->events = nullptr;", "", STREAMS),
     # ---- HTTP/2 to the origin ----
     m("SETTINGS are not passed to the pool", U + "h2/connection.cc", "if (in_pool_) origin_.destination->set_streams(index_, generation_, limit, host_.loop().now());", "", SIM),
