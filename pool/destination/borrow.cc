@@ -161,7 +161,7 @@ bool Destination::Impl::lend_to_caller(Lease& lease, const Borrower& borrower, D
     lease.share_ = share_of(borrower.want_);
     lease.caller_ = borrower.want_.caller;
     lease.trial_ = actions.callers_trial;
-    fill(lease, *entry, EntryWord(entry->word.load(std::memory_order_relaxed)), Duration::zero(), now, here);
+    fill(lease, *entry, actions.callers_word, Duration::zero(), now, here);
     return true;
   }
   if (borrower.want_.tunnel) return_tunnel_place(now);

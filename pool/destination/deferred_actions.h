@@ -59,6 +59,7 @@ struct DeferredActions {
   // A connection granted to the borrower that is inside borrow() is returned directly instead of being posted.
   const Borrower* caller = nullptr;
   SlotEntry* callers = nullptr;
+  EntryWord callers_word;
   LoopId callers_from = 0;
   std::uint32_t callers_trial = 0;  // see CoolDown
 };

@@ -67,7 +67,7 @@ struct Destination::Impl final : BudgetWaiter, DestinationState {
   void serve_from_idle(const SlotEntry* idle, Instant now) EXCLUDES(mutex);
   void release_or_hand_off(SlotEntry& entry, Use use, Instant now, DeferredActions& actions) REQUIRES(mutex);
   void offer_to_waiters(SlotEntry& entry, bool no_room, Instant now, DeferredActions& actions) REQUIRES(mutex);
-  void grant(SlotEntry& entry, Borrower& borrower, LoopId from, DeferredActions& actions) REQUIRES(mutex);
+  void grant(SlotEntry& entry, Borrower& borrower, const Change& change, DeferredActions& actions) REQUIRES(mutex);
   void match_idle(DeferredActions& actions, Instant now) REQUIRES(mutex);
   bool give_idle(Borrower& borrower, Instant now, DeferredActions& actions) REQUIRES(mutex);
   void wake_after_quarantine(Instant since, Instant now, DeferredActions& actions) REQUIRES(mutex);

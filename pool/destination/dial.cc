@@ -255,8 +255,11 @@ bool Destination::Impl::enable_h1(SlotEntry& entry, bool clean, DeferredActions&
   if (ends) {
     end(entry, *ends, actions);
   } else if (borrower != nullptr) {
-    if (borrower->loop_ != here) CARPOOL_ASSERT(try_hand_off(entry.word, borrower->loop_, Use::unserved));
-    grant(entry, *borrower, here, actions);
+    const EntryWord enabled(entry.word.load(std::memory_order_relaxed));
+    Change change{true, enabled, enabled};
+    if (borrower->loop_ != here) change = try_hand_off(entry.word, borrower->loop_, Use::unserved);
+    CARPOOL_ASSERT(change);
+    grant(entry, *borrower, change, actions);
   } else if (!clean) {
     end(entry, CloseCause::peer_closed, actions);
   }

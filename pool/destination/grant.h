@@ -18,6 +18,7 @@ class Grant final : public Delivery {
 
   Entry<Slot>* entry = nullptr;
   Borrower* borrower = nullptr;
+  EntryWord word;  // the entry's when it was granted: a session may have been granted to others since
   std::uint64_t ticket = 0;
   LoopId from = 0, to = 0;
   bool moved = false;       // moved from another loop: attach on arrival

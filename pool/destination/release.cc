@@ -85,7 +85,7 @@ void Destination::Impl::release_or_hand_off(SlotEntry& entry, Use use, Instant n
   }
   const Change change = try_hand_off(entry.word, borrower->loop_);
   CARPOOL_ASSERT(change);
-  grant(entry, *borrower, change.before.home(), actions);
+  grant(entry, *borrower, change, actions);
 }
 
 // The next waiter accepts no connection that has served. At the cap the connection closes for its
@@ -105,9 +105,8 @@ Borrower* Destination::Impl::next_borrower(Protocol kind) {
   return retry != nullptr ? retry : queue.first_other(kind, shares);
 }
 
-// Grants the entry to `borrower`: its word already names the new owner, the move completes on arrival. Its share is
-// taken.
-void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from, DeferredActions& actions) {
+// Grants the entry to `borrower`: `change` made it the owner, the move completes on arrival. Its share is taken.
+void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, const Change& change, DeferredActions& actions) {
   queue.remove_served(borrower);
   attention.fetch_sub(1, std::memory_order_seq_cst);
   offer_surplus_dials();
@@ -118,17 +117,19 @@ void Destination::Impl::grant(SlotEntry& entry, Borrower& borrower, LoopId from,
   if (&borrower == actions.caller) {
     borrower.ticket_ = 0;
     actions.callers = &entry;
+    actions.callers_word = change.after;
     actions.callers_trial = trial;
-    actions.callers_from = from;
+    actions.callers_from = change.before.home();
     return;
   }
   Grant& grant = pinned ? grants.take() : entry.value.grant;  // give_idle() reserved one
   grant.entry = &entry;
   grant.borrower = &borrower;
+  grant.word = change.after;
   grant.ticket = borrower.ticket_;
-  grant.from = from;
+  grant.from = change.before.home();
   grant.to = borrower.loop_;
-  grant.moved = !pinned && from != borrower.loop_;
+  grant.moved = !pinned && grant.from != borrower.loop_;
   grant.share = share_of(borrower.want_);
   grant.trial = trial;
   actions.grants.push(grant);
@@ -214,7 +215,7 @@ bool Destination::Impl::give_idle(Borrower& borrower, Instant now, DeferredActio
     const auto found = search(borrower.loop_, Searcher::any_loop, now, matcher);
     if (found.entry == nullptr) return false;
     if (found.taken) {
-      grant(*found.entry, borrower, found.before.home(), actions);
+      grant(*found.entry, borrower, Change{true, found.before, found.after}, actions);
       return true;
     }
     if (end_expired(*found.entry, found.before, cause_of(reusability), actions))

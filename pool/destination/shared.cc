@@ -93,7 +93,7 @@ void Destination::Impl::arrive_stream(Grant& grant, Instant now) {
   const LoopId here = grant.to;
   const std::uint32_t trial = grant.trial;
   const bool meant = borrower.ticket_ == grant.ticket;
-  const EntryWord word(entry.word.load(std::memory_order_acquire));
+  const EntryWord word = grant.word;
   bool broken = false;
   std::optional<Fault> fault;
   {

@@ -89,7 +89,7 @@ MUTANTS = [
     # ---- messages ----
     m("a grant of a stream is never used again", D + "shared.cc", "grants.put(grant);", "", "sim"),
     m("a rejection is never used again", D + "rejection.cc", "pool.rejections.put(*this);", "", "sim"),
-    m("a hand-off keeps the registration of the old loop", D + "release.cc", "grant.moved = !pinned && from != borrower.loop_;", "grant.moved = false;", "unit"),
+    m("a hand-off keeps the registration of the old loop", D + "release.cc", "grant.moved = !pinned && grant.from != borrower.loop_;", "grant.moved = false;", "unit"),
     m("a cancelled dial that is needed again cannot be cancelled", D + "cancel_dials.cc", "cancellable(dial).push_back(message);", "", "sim"),
     # ---- sessions ----
     m("no session is dialed before the last one is full", D + "shared.cc", "most < 4 ? most : most - most / 8 - (most < 8 ? 1 : 0)", "most", "unit"),

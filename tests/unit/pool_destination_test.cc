@@ -50,6 +50,20 @@ TEST_F(ADestination, CountsNoUseOfASessionThatIsReturnedUnused) {
   EXPECT_FALSE(one.lease.reused());
 }
 
+TEST_F(ADestination, CountsForEachWaiterOfANewSessionTheUsesBeforeItsOwn) {
+  limits.size = 1;
+  world.next_streams = 3;
+  TestBorrower& first = waiting();
+  TestBorrower& second = waiting({}, 1);
+  TestBorrower& third = waiting();
+  world.dialed();
+  world.deliver_all();
+  EXPECT_EQ(first.lease.uses_before(), 0U);
+  EXPECT_FALSE(first.lease.reused());
+  EXPECT_EQ(second.lease.uses_before(), 1U);
+  EXPECT_EQ(third.lease.uses_before(), 2U);
+}
+
 TEST_F(ADestination, TakesAConnectionOfAnotherLoopOverInsteadOfDialing) {
   FakeConnection& wire = idle_connection(0);
   TestBorrower& one = borrower_on(1);
