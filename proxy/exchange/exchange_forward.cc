@@ -90,11 +90,15 @@ void Exchange::note_lease(Instant leased) {
   request_values_->deadlines.lease(leased);
   request_values_->tried = lease.index();
   info_.asked_pool = true;
+  if (!lease.reused()) {
+    info_.opened = lease.opened();
+  } else if (info_.connection != connection.id()) {
+    info_.opened.reset();  // it belongs to the connection of an earlier attempt
+  }
   info_.connection = connection.id();
   info_.upstream_h2 = lease.shared();
   info_.upstream_tls = connection.security().version;
   info_.uses_before = lease.uses_before();
-  if (!lease.reused()) info_.opened = lease.opened();
   if (request_values_->span) trace_lease();
 }
 

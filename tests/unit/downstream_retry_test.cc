@@ -213,6 +213,20 @@ TEST_F(AfterAStatus, ARequestThatWasSentAgainIsLoggedThoughFewAreWithTheNumberOf
   EXPECT_EQ(1, std::count(said.begin(), said.end(), '\n')) << said;
 }
 
+TEST_F(AfterAStatus, ARequestThatEndsOnAReusedConnectionIsNotLoggedWithTheCauseOfItsFirstOne) {
+  asked();
+  asked();
+  plane_.from_origin(1, kEmpty);
+  test::AccessLogFile log;
+  plane_.from_origin(0, "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  ASSERT_EQ(0U, dials()) << "the other connection is idle";
+  plane_.from_origin(1, kEmpty);
+  plane_.pass(1s);
+  const std::string said = log.text();
+  EXPECT_TRUE(has(said, R"("reuse":1)")) << said;
+  EXPECT_FALSE(has(said, "opened")) << said;
+}
+
 class AfterALateAttempt : public ARetry {
  protected:
   AfterALateAttempt() : ARetry(with([](config::Config& c) { c.request.per_try_timeout = 2s; })) {}
