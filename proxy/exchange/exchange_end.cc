@@ -71,10 +71,10 @@ void Exchange::abort_response(Fault fault) {
 
 void Exchange::on_client_gone() {
   if (state_ == ExchangeState::borrowing) leave_queue();
-  if (attempt_)
-    abandon_attempt(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
   if (info_.status == 0) info_.status = 499;  // nginx's status for a client that closed its connection
   if (!info_.fault) info_.fault = Fault{FaultKind::client_gone, Side::client, "the client closed its connection"};
+  if (attempt_)
+    abandon_attempt(state_ == ExchangeState::tunnel ? pool::CloseCause::tunnel_ended : pool::CloseCause::error);
   enter(ExchangeEvent::client_gone);
   finish(AfterExchange::gone);
 }

@@ -42,7 +42,6 @@ bool Exchange::continue_with_hedge() {
   response_ = &hedge_->response();
   note_lease(hedge_->leased());
   request_values_->deadlines.hedge_ended(context_.loop.now());
-  note_hedge(metrics::Hedge::won);
   arm_deadline();
   return true;
 }
@@ -69,8 +68,10 @@ bool Exchange::hedge_pending() const {
   return hedge_ && hedge_->pending();
 }
 
-// The attempt that came from the hedged one has ended.
+// The attempt that came from the hedged one has ended. It has won when its response began.
 void Exchange::end_hedge() {
+  const bool left = info_.fault && info_.fault->side == Side::client;
+  if (state_ == ExchangeState::forwarding) note_hedge(left ? metrics::Hedge::lost : metrics::Hedge::failed);
   hedge_->end();
 }
 

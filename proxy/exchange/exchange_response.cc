@@ -90,6 +90,7 @@ void Exchange::note_final_head() {
   if (info_.origin->streaming && is_event_stream(*response_)) request_values_->deadlines.allow_silence();
   info_.head_received = context_.loop.now();
   info_.status = response_->status;
+  if (attempt_->hedged) note_hedge(metrics::Hedge::won);
   static_cast<Connection&>(*attempt_->lease)
       .note_response(response_->status, info_.head_received - info_.leased, info_.head_received);
   const std::uint32_t idempotent = request_values_->retries.idempotent();

@@ -232,6 +232,8 @@ TEST_F(AHedgedRequest, IsRetriedAsAnyOtherWhenBothConnectionsEnd) {
   plane_.from_origin(2, kFirst);
   EXPECT_TRUE(one.outgoing.ends_with("first")) << one.outgoing;
   EXPECT_EQ(retries(), "reset=1 per_try_timeout=1 ");
+  EXPECT_EQ(1U, ended(metrics::Hedge::failed)) << "its second attempt took the place of the first and got no response";
+  EXPECT_EQ(0U, ended(metrics::Hedge::won));
   expect_nothing_left();
 }
 
@@ -327,6 +329,16 @@ TEST_F(AHedgedRequest, EndsBothAttemptsWhenItsClientLeaves) {
   plane_.pass(60s);
   EXPECT_TRUE(origin(0).gone && origin(1).gone);
   EXPECT_EQ(1U, ended(metrics::Hedge::lost));
+  expect_nothing_left();
+}
+
+TEST_F(AHedgedRequest, HasNotWonWhenItsClientLeavesTheAttemptThatIsLeft) {
+  test::MemoryWire& one = hedged_client();
+  plane_.from_origin(0, "", true);
+  send(one, "", true);
+  plane_.pass(60s);
+  EXPECT_EQ(1U, ended(metrics::Hedge::lost));
+  EXPECT_EQ(0U, ended(metrics::Hedge::won));
   expect_nothing_left();
 }
 
