@@ -20,9 +20,10 @@ std::optional<CloseCause> Destination::Impl::forced_close_cause(const SlotEntry&
   return std::nullopt;
 }
 
-// Returns the number of connections above a reduced cap.
+// Returns the number of connections above a reduced cap. Sessions that drain leave in any case.
 std::uint32_t Destination::Impl::above_cap() const {
-  return supply.alive() > pool.cap() ? supply.alive() - pool.cap() : 0;
+  const std::uint32_t staying = supply.alive() - supply.draining();
+  return staying > pool.cap() ? staying - pool.cap() : 0;
 }
 
 // Raises kReview if a release must check forced_close_cause(), else clears it.
@@ -95,8 +96,7 @@ void Destination::Impl::shrink() {
     pool.for_each(first, count, [&](SlotEntry& entry) {
       mutex.assert_held();
       const EntryWord word(entry.word.load(std::memory_order_acquire));
-      if (protocol_of(entry) != Protocol::h2 || word.closed() || word.reserved() || above_cap() <= supply.draining())
-        return;
+      if (protocol_of(entry) != Protocol::h2 || word.closed() || word.reserved() || above_cap() == 0) return;
       drain(entry, cause, actions);
     });
   });

@@ -50,6 +50,7 @@ void Destination::Impl::note_draining(SlotEntry& entry, const Change& change, Cl
   entry.value.draining = true;
   supply.drained();
   uncount_local(entry);
+  review();
 }
 
 // ---- events on its home loop ----

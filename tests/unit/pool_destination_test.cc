@@ -64,6 +64,26 @@ TEST_F(ADestination, CountsForEachWaiterOfANewSessionTheUsesBeforeItsOwn) {
   EXPECT_EQ(third.lease.uses_before(), 2U);
 }
 
+TEST_F(ADestination, KeepsASessionUnderASmallerCapWhileTheOnesThatLeaveAreInUse) {
+  limits.size = 2;
+  world.next_streams = 2;
+  TestBorrower& first = leased();
+  ASSERT_EQ(borrower_on().borrow(destination()), State::leased);
+  while (!world.dials.empty()) world.dialed();
+  world.deliver_all();
+  TestBorrower& other = borrower_on();
+  ASSERT_EQ(other.borrow(destination()), State::leased);
+  ASSERT_NE(&first.wire(), &other.wire());
+  limits.size = 1;
+  world.on(0);
+  destination().set_limits(limits, world.now);
+  ASSERT_EQ(snapshot().of(ConnectionStatus::draining), 1U);
+  other.release();
+  world.deliver_all();
+  EXPECT_EQ(world.live.size(), 2U) << "one leaves, and one is within the cap";
+  EXPECT_EQ(borrower_on().borrow(destination()), State::leased);
+}
+
 TEST_F(ADestination, TakesAConnectionOfAnotherLoopOverInsteadOfDialing) {
   FakeConnection& wire = idle_connection(0);
   TestBorrower& one = borrower_on(1);
