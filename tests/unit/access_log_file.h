@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "proxy/telemetry/log.h"
+#include "proxy/telemetry/log_levels.h"
 
 namespace carpool::test {
 
