@@ -17,6 +17,7 @@ import report_peers
 import report_pool
 import report_profiles
 import report_scale
+import report_tails
 import report_targets
 import report_unix
 import tables
@@ -67,6 +68,10 @@ of a tail is the lowest of four medians, each of which moves as much.
 ### Where the CPU time is spent
 
 {profiles}
+
+### Whose time the slowest requests take
+
+{tails}
 
 ### What a request costs at the fixed rate
 
@@ -229,6 +234,8 @@ CARPOOL=$PWD/build/release/carpool tests/bench/record.py tunnels PEERBENCH --sce
 CARPOOL=$PWD/build/release/carpool tests/bench/profiles.py PEERBENCH --scenarios S1,S2,S6,S8 --proxies carpool,haproxy,nginx --workers 1,2 --seconds 1 --rounds 2
 CARPOOL=$PWD/build/release/carpool tests/bench/profiles.py PEERBENCH --scenarios S4,S11 --proxies carpool,nghttpx,squid,relay --workers 1,2 --seconds 1 --rounds 2 \\
   --json tests/bench/results/profiles_others.json
+CARPOOL=$PWD/build/release/carpool tests/bench/tails.py PEERBENCH --scenarios S1,S3,S4,S8 --proxies carpool,haproxy,nginx,direct --workers 1,2 \\
+  --seconds 1.5 --rounds 3
 tests/bench/record.py curve build/release/tests/bench/pool_curve
 tests/bench/compare.py --json tests/bench/results/pool.json            # needs java and mvn; --without-java runs carpool alone
 tests/bench/compare_exec.py --json tests/bench/results/execution.json
@@ -256,9 +263,10 @@ class Stored:
         self.unix, self.scale = report_unix.Unix(conditions.read(root, "unix")), report_scale.Scale(conditions.read(root, "scale"))
         self.memory = report_memory.Memory(conditions.read(root, "memory"))
         self.profiles = report_profiles.Profiles(conditions.read(root, "profiles"), conditions.read(root, "profiles_others"))
+        self.tails = report_tails.Tails(conditions.read(root, "tails"))
 
     def conditions(self):
-        about = [("scenarios", self.peers.about), ("tunnels", self.tunnels["conditions"]), ("profiles", self.profiles.about), ("Unix sockets", self.unix.about), ("scale", self.scale.about),
+        about = [("scenarios", self.peers.about), ("tunnels", self.tunnels["conditions"]), ("profiles", self.profiles.about), ("tails", self.tails.about), ("Unix sockets", self.unix.about), ("scale", self.scale.about),
                  ("memory", self.memory.about), ("pool", self.pool.about), ("pool by size", self.curve["conditions"]),
                  ("execution", self.execution["conditions"]), ("applications", self.apps.about), ("interception", self.intercept.about)]
         return tables.table(tables.CONDITIONS, [tables.conditions(*a) for a in about], len(tables.CONDITIONS))
@@ -270,7 +278,7 @@ def page(of):
     return PAGE.format(conditions=of.conditions(),
                        failed="%d requests failed." % failed if failed else "No request failed.", targets=report_targets.targets(peers),
                        extremes=report_peers.extremes(peers), scenarios="\n\n".join(report_peers.sections(peers)),
-                       profiles=report_profiles.section(of.profiles), unix=report_unix.section(of.unix), scale=report_scale.section(of.scale), memory=report_memory.section(of.memory),
+                       profiles=report_profiles.section(of.profiles), tails=report_tails.section(of.tails), unix=report_unix.section(of.unix), scale=report_scale.section(of.scale), memory=report_memory.section(of.memory),
                        pool_targets=report_pool.targets(pool), pool=report_pool.beside_java(pool), position=report_pool.position(pool),
                        experiment=report_pool.experiment(pool), curves=report_pool.curves(of.curve), calls=apps.calls(), trip=report_apps.README_TRIP,
                        apps_failed="%d calls failed." % apps.failed() if apps.failed() else "No call failed.", apps_target=report_apps.target(apps),

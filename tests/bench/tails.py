@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import conditions
 import profiles
@@ -22,6 +23,7 @@ SWITCH = re.compile(r"prev_comm=(.*) prev_pid=(\d+) prev_prio=\S+ prev_state=(\S
 WOKEN = re.compile(r"comm=(.*) pid=(\d+)")
 CLIENTS = ("load", "h2load")
 PERCENTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
+LONG = 1000  # µs
 
 
 def events(text):
@@ -71,6 +73,12 @@ def percentiles(values):
     return {name: round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 1) for name, share in PERCENTILES.items()}
 
 
+def parts(values, seconds):
+    """The percentiles of the turns' parts, the longest one, and how much of each second belongs to those of a millisecond and more, in µs: one long
+    stall is one turn, but delays all requests that come meanwhile."""
+    return {**percentiles(values), "longest": round(max(values), 1), "long": round(sum(value for value in values if value >= LONG) / seconds, 1)}
+
+
 def threads(pids):
     return {int(task) for pid in pids for task in os.listdir("/proc/%d/task" % pid)}
 
@@ -80,7 +88,9 @@ def recorded(run, folder):
     data = os.path.join(folder, "perf.data")
     perf = subprocess.Popen(["perf", "record", "-q", "-a", "-m", "8M", "-e", EVENTS, "-o", data], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
+        began = time.monotonic()
         measured = run()
+        measured["wall"] = time.monotonic() - began
     finally:
         perf.send_signal(signal.SIGINT)
         perf.wait(60)
@@ -108,7 +118,7 @@ def runner_of(module):
             for party in ["client", "origin"] + ["proxy"] * bool(proxy):
                 if party not in of or not of[party].ran:
                     sys.exit("no turn of the %s was recorded" % party)
-                measured["tail"][party] = {"turns": len(of[party].ran), "waited": percentiles(of[party].waited), "ran": percentiles(of[party].ran)}
+                measured["tail"][party] = {"turns": len(of[party].ran), **{name: parts(getattr(of[party], name), slow["wall"]) for name in ("waited", "ran")}}
             return measured
 
     return Runner

@@ -120,10 +120,14 @@ def test_a_turn_waits_until_its_thread_runs_and_while_another_runs_in_its_place(
     assert of["client"].ran == []  # its turn began before the first event
 
 
+def test_the_time_in_long_parts_of_turns_is_per_second():
+    assert tails.parts([10.0, 999.0, 1000.0, 3000.0], 2.0) == {"p50": 1000.0, "p99": 3000.0, "p999": 3000.0, "longest": 3000.0, "long": 2000.0}
+
+
 def test_the_row_of_a_tail_without_a_proxy_has_no_turns_of_one():
-    party = {"turns": 5, "waited": {"p50": 1.0, "p99": 20.0, "p999": 300.0}, "ran": {"p50": 10.0, "p99": 40.0, "p999": 50.0}}
+    party = {"turns": 5, "waited": {"p999": 300.0, "long": 1500.0}, "ran": {"p999": 50.0, "long": 0.0}}
     one = {"p50": 100.0, "p99": 200.0, "p999": 400.0, "client": party, "origin": party}
     of = report_tails.Tails({"conditions": {**ABOUT, "rounds": 1}, "rows": [{"proxy": proxy, "scenario": "S1", "workers": 1, "rounds": [cell]}
                                                                             for proxy, cell in (("direct", one), ("carpool", {**one, "proxy": party}))]})
-    assert list(of.rows("S1")) == [["carpool, 1", "100", "200", "400", "20", "300", "40", "50", "300", "300"],
-                                   ["no proxy", "100", "200", "400", "–", "–", "–", "–", "300", "300"]]
+    assert list(of.rows("S1")) == [["carpool, 1", "100", "200", "400", "300", "50", "1,500", "0", "1,500", "1,500"],
+                                   ["no proxy", "100", "200", "400", "–", "–", "–", "–", "1,500", "1,500"]]
