@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,7 @@ class SimLoop final : public exec::Loop {
   void post(exec::Mail& mail) override { static_cast<void>(mailbox.push(mail)); }
   Result<exec::WatchKey> watch(int fd, exec::Watcher& watcher) override {
     watchers[fd] = &watcher;
+    watched.insert(fd);
     return exec::WatchKey{0, 1};
   }
   void unwatch(int fd, exec::WatchKey) override { watchers.erase(fd); }
@@ -46,6 +48,7 @@ class SimLoop final : public exec::Loop {
   exec::DeferredQueue deferred;
   exec::Mailbox mailbox;
   std::map<int, exec::Watcher*> watchers;  // by descriptor
+  std::set<int> watched;                   // descriptors whose readiness at the registration is to be reported
 
  private:
   const LoopId id_;

@@ -143,6 +143,7 @@ class PlaneWorld final : public pool::Environment {
     const HeldMemory::Proxy proxy;
     bool moved = false;
     for (ClientLink& client_link : client_links) {
+      if (plane.loop.watched.erase(client_link.client.wire.fd) != 0) client_link.client.wire.report_readiness();
       if (client_link.loop == id && client_link.client.wire.event && (all || chance(random, 70)))
         moved |= signal_client(plane, client_link);
     }

@@ -73,6 +73,8 @@ struct VirtualWire {
     arrived.clear();
     broken = ended = end_told = event = true;
   }
+  // The proxy registers its interest in a socket that may be ready.
+  void report_readiness() { event |= !arrived.empty() || end_told || broken; }
   // The peer reads.
   std::string take(std::size_t most) {
     std::string bytes = outgoing.substr(0, most);
