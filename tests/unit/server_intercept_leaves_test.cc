@@ -149,7 +149,11 @@ TEST_F(TheLeaves, HaveRefusalsByKindOfClientAndSuspectWhoLeavesWithoutAWord) {
   EXPECT_FALSE(intercepts.refused_before(one, start + std::chrono::minutes(10)));
   const std::vector<metrics::RefusalSample> all = leaves.refusals_at("https://api.test");
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_TRUE(leaves.refusals_at("https://other.test").empty());
+  config.origins.push_back(config.origins.front());
+  config.origins.back().origin = *pool::parse_origin("https://api.test:8443");
+  read();
+  EXPECT_TRUE(leaves.refusals_at("https://api.test:8443").empty()) << "those of another origin";
+  EXPECT_EQ(leaves.refusals_at("https://api.test").size(), 2u);
   EXPECT_TRUE(all[0].alert == "unknown_ca" && all[1].alert == "none" && all[0].refusals == 1) << all[0].alert;
   config.origins.front().intercept = false;
   read();
