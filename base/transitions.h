@@ -28,6 +28,15 @@ class Transitions {
   constexpr bool allows(State from, State to) const { return (next_[index(from)] & bit(to)) != 0; }
   // Returns true if no state follows.
   constexpr bool ends_in(State state) const { return next_[index(state)] == 0; }
+  // Returns true if nothing follows `end`, and `end` may follow each other state, not counting `except`.
+  constexpr bool all_may_end_in(State end, std::initializer_list<State> except = {}) const {
+    std::uint32_t left_out = bit(end);
+    for (const State state : except) left_out |= bit(state);
+    for (std::size_t from = 0; from < kStates; ++from) {
+      if ((left_out >> from & 1U) == 0 && (next_[from] & bit(end)) == 0) return false;
+    }
+    return ends_in(end);
+  }
   constexpr bool all_reachable_from(State first) const {
     std::uint32_t seen = bit(first);
     for (std::size_t round = 0; round < kStates; ++round) {

@@ -55,21 +55,10 @@ inline constexpr Transitions<H1RequestState, kH1RequestStates> kH1RequestTransit
   };
 }();
 
-namespace detail {
-constexpr bool every_h1_client_can_close() {
-  for (std::size_t i = 0; i < kH1ClientStates; ++i) {
-    const auto state = static_cast<H1ClientState>(i);
-    const bool over = state >= H1ClientState::closed;
-    if (over ? !kH1ClientTransitions.ends_in(state) : !kH1ClientTransitions.allows(state, H1ClientState::closed)) {
-      return false;
-    }
-  }
-  return true;
-}
-}  // namespace detail
-
 static_assert(kH1ClientTransitions.all_reachable_from(H1ClientState::open), "a state that nothing leads to");
 static_assert(kH1RequestTransitions.all_reachable_from(H1RequestState::none), "a state that nothing leads to");
-static_assert(detail::every_h1_client_can_close(), "a client may disconnect, and the process may end, in every state");
+static_assert(kH1ClientTransitions.ends_in(H1ClientState::handed_over), "its socket belongs to another client");
+static_assert(kH1ClientTransitions.all_may_end_in(H1ClientState::closed, {H1ClientState::handed_over}),
+              "a client may disconnect, and the process may end, in every state");
 
 }  // namespace carpool::proxy

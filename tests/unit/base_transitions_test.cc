@@ -39,5 +39,16 @@ TEST(TransitionTable, FindsAStateThatNothingLeadsTo) {
   EXPECT_FALSE(kRepaired.all_reachable_from(Light::broken));
 }
 
+TEST(TransitionTable, FindsAStateThatTheEndMayNotFollow) {
+  constexpr Transitions<Light, 4> kMayBreak{
+      {Light::red, {Light::green, Light::broken}},
+      {Light::green, {Light::yellow, Light::broken}},
+      {Light::yellow, {Light::red}},
+  };
+  EXPECT_FALSE(kMayBreak.all_may_end_in(Light::broken));
+  EXPECT_TRUE(kMayBreak.all_may_end_in(Light::broken, {Light::yellow}));
+  EXPECT_FALSE(kMayBreak.all_may_end_in(Light::yellow, {Light::red, Light::green, Light::broken})) << "it is no end";
+}
+
 }  // namespace
 }  // namespace carpool
