@@ -1,7 +1,5 @@
 #include "proxy/downstream/h1_client.h"
 
-#include <sys/socket.h>
-
 #include <utility>
 
 #include "exec/read_buffer.h"
@@ -179,10 +177,8 @@ void H1Client::notice_hangup() {
     if (last == net::Io::failed) return;
     if (last == net::Io::would_block) break;
   }
-  // After a FIN, or after more data than may be read now, only SO_ERROR reveals a reset.
-  int error = 0;
-  socklen_t length = sizeof error;
-  if (::getsockopt(transport_->fd(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error != 0) lost();
+  // After a FIN, or after more data than may be read now, no read reveals a reset.
+  if (transport_->take_error() != 0) lost();
 }
 
 }  // namespace carpool::proxy

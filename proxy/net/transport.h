@@ -55,6 +55,13 @@ class Transport {
   // After no_data_pending() returned false: returns true if the peer closed in order (FIN, close_notify) without
   // sending data before. Only for a connection that is about to be closed.
   virtual bool ended_in_order() = 0;
+  // Returns the errno of a failure that the system has noted since the last call, such as a reset, and clears it; 0:
+  // none. Reads no input: what is pending stays readable.
+  virtual int take_error() {
+    int error = 0;
+    socklen_t length = sizeof error;
+    return ::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : 0;
+  }
   // Returns the number of bytes on the wire that the system of the peer has not acknowledged; 0 if that is unknown.
   virtual std::size_t unacknowledged() const { return 0; }
   // Returns true if the peer sent what was read before any of the `written` bytes could arrive. A segment with data

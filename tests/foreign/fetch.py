@@ -38,7 +38,10 @@ def apt(*argv, cwd=FOLDER, release=RELEASE):
     for folder in ("lists/partial", "cache/archives/partial"):
         (state / folder).mkdir(parents=True, exist_ok=True)
     fresh = not (state / "apt.conf").exists()
-    (state / "sources.list").write_text("".join("%s [signed-by=%s] %s %s main\n" % (kind, KEYRING, MIRROR, release) for kind in ("deb", "deb-src")))
+    # apt prefers the version that the machine has, and that one may come from the security updates.
+    archives = ((MIRROR, release), (MIRROR + "-security", release + "-security"))
+    (state / "sources.list").write_text("".join("%s [signed-by=%s] %s %s main\n" % (kind, KEYRING, *archive)
+                                                for kind in ("deb", "deb-src") for archive in archives))
     (state / "apt.conf").write_text("""Dir::State::Lists "%s/lists";\nDir::Cache "%s/cache";
 Dir::Etc::SourceList "%s/sources.list";\nDir::Etc::SourceParts "-";\n""" % (state, state, state)
                                     + ('APT::Sandbox::User "root";\n' if os.geteuid() == 0 else ""))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <deque>
@@ -122,6 +123,7 @@ class MemoryTransport final : public proxy::net::Transport {
   void shut_write() override { wire_.shut = true; }
   bool no_data_pending() override { return wire_.incoming.empty() && !wire_.partial && !wire_.ended; }
   bool ended_in_order() override { return wire_.ended; }
+  int take_error() override { return wire_.broken ? ECONNRESET : 0; }
   std::size_t unacknowledged() const override { return wire_.unacked; }
 
  private:

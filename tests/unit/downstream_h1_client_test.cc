@@ -60,6 +60,17 @@ TEST_F(AClient, ThatTakesAnInterimResponseAfterItsEndWaitsForItsResponse) {
   EXPECT_TRUE(has(one.outgoing, "HTTP/1.1 200 OK")) << one.outgoing;
 }
 
+TEST_F(AClient, ThatResetsItsConnectionAfterItsEndIsLostAtOnce) {
+  test::MemoryWire& one = asked();
+  send(one, "", true);
+  EXPECT_FALSE(origin(0).gone) << "it may wait for its response";
+  one.broken = true;
+  send(one, "", true);
+  EXPECT_TRUE(origin(0).gone);
+  EXPECT_EQ(0U, snapshot().leases());
+  EXPECT_EQ(1U, clients_.closed.size());
+}
+
 TEST_F(AClient, HasNoMoreThanTheTimeOfAHead) {
   test::MemoryWire& one = client();
   send(one, kBegun);

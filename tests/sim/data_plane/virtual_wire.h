@@ -165,6 +165,7 @@ class VirtualTransport final : public proxy::net::Transport {
   proxy::net::IoResult splice_from(proxy::net::Pipe& pipe) override { return copied_splice_from(*this, pipe); }
   void shut_write() override { wire_.shut = true; }
   bool no_data_pending() override { return wire_.arrived.empty() && !wire_.end_told; }
+  int take_error() override { return wire_.broken ? ECONNRESET : 0; }
   bool ended_in_order() override { return wire_.end_told && !wire_.broken && wire_.arrived.empty(); }
 
  private:
