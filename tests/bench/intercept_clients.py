@@ -1,4 +1,4 @@
-"""The clients of intercept_cost.py: threads of other processes, which only keep carpool busy."""
+"""The clients of intercept_cost.py and client_handshakes_p99.py: threads of other processes, which only keep carpool busy."""
 import contextlib
 import multiprocessing
 import socket
@@ -11,10 +11,10 @@ NOW = struct.pack("ii", 1, 0)  # closing resets, so no port is left in TIME_WAIT
 
 
 class Clients:
-    """The parameters of a connection: to `proxy`, for `authority`, trusting `ca`."""
+    """The parameters of a connection: from `source` to `proxy`, for `authority`, trusting `ca`."""
 
-    def __init__(self, proxy, authority, ca):
-        self.proxy, self.authority, self.ca = proxy, authority, str(ca)
+    def __init__(self, proxy, authority, ca, source="127.0.0.1"):
+        self.proxy, self.authority, self.ca, self.source = proxy, authority, str(ca), source
 
     def context(self):
         context = ssl.create_default_context(cafile=self.ca)
@@ -22,7 +22,7 @@ class Clients:
         return context
 
     def connect(self):
-        sock = socket.create_connection(self.proxy, 10)
+        sock = socket.create_connection(self.proxy, 10, (self.source, 0))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return sock
 
@@ -69,18 +69,19 @@ def leave(sock):
 
 
 class Form:
-    """The work that threads of other processes repeat while its gate is open: `step(begin())`, all together `rate` times a second; 0: as
-    often as they can."""
+    """The work that threads of other processes repeat while its gate is open: `step(begin())`, all together `rate` times a second, each
+    thread at a time of its own; 0: as often as they can."""
 
     def __init__(self, begin, step, rate, stop, processes, threads):
         self.begin, self.step, self.stop, self.threads = begin, step, stop, threads
         self.every = processes * threads / rate if rate else 0
         self.gate, self.done = multiprocessing.Event(), multiprocessing.Value("q", 0)
-        self.workers = [multiprocessing.Process(target=self.work) for _ in range(processes)]
+        self.workers = [multiprocessing.Process(target=self.work, args=(number * threads,)) for number in range(processes)]
+        self.apart = 1 / rate if rate else 0
         for worker in self.workers:
             worker.start()
 
-    def repeat(self):
+    def repeat(self, number):
         state, due, pace = None, 0, threading.Event()  # the last is never set
         while True:
             self.gate.wait()
@@ -88,14 +89,16 @@ class Form:
                 return
             state = state or self.begin()
             if self.every:
-                due = max(due + self.every, time.monotonic())
-                pace.wait(due - time.monotonic())
+                due, now = due + self.every, time.monotonic()
+                if due < now - self.every:  # the gate was closed
+                    due = now + (number * self.apart - now) % self.every
+                pace.wait(max(0, due - now))
             self.step(state)
             with self.done.get_lock():
                 self.done.value += 1
 
-    def work(self):
-        running = [threading.Thread(target=self.repeat) for _ in range(self.threads)]
+    def work(self, first):
+        running = [threading.Thread(target=self.repeat, args=(first + number,)) for number in range(self.threads)]
         for thread in running:
             thread.start()
         for thread in running:

@@ -11,6 +11,7 @@ import sys
 
 import conditions
 import report_apps
+import report_client_handshakes
 import report_intercept
 import report_memory
 import report_peers
@@ -224,6 +225,14 @@ carpool executes 2 %, most of them for the 684 allocations of OpenSSL.
 
 A P-256 key exchange would take 1.9 times as long (35 and 142 µs for the new key and the secret, against 52 and 43 µs with X25519, on the same loaded machine).
 
+### What the handshakes of one client cost the others
+
+`tests/bench/client_handshakes_p99.py`: a client makes {handshake_rate} full handshakes of TLS 1.3 per second, each behind a CONNECT on a new connection. Four clients from
+another address send 200 requests per second in plain text, and four more as many inside intercepted CONNECTs; their latencies are in µs, medians over the rounds with
+their range. The same handshakes with an nginx beside take the same time of the two processors, but none of carpool's, so that row shows what the machine adds.
+
+{client_handshakes}
+
 ## How to repeat
 
 ```sh
@@ -241,6 +250,7 @@ tests/bench/compare.py --json tests/bench/results/pool.json            # needs j
 tests/bench/compare_exec.py --json tests/bench/results/execution.json
 tests/bench/apps/scene_apps.py --json tests/bench/results/apps.json
 tests/bench/intercept_cost.py --json tests/bench/results/intercept.json
+tests/bench/client_handshakes_p99.py --json tests/bench/results/client_handshakes.json
 tests/bench/unix_cost.py --json tests/bench/results/unix.json
 build/venv/bin/python tests/bench/scale_cost.py --json tests/bench/results/scale.json       # other load has no influence on these two
 build/venv/bin/python tests/bench/scale_memory.py --json tests/bench/results/memory.json
@@ -260,6 +270,7 @@ class Stored:
         self.peers, self.pool = report_peers.Peers(conditions.read(root, "peers"), self.tunnels), report_pool.Pool(conditions.read(root, "pool"))
         self.apps = report_apps.Applications(conditions.read(root, "apps"))
         self.intercept = report_intercept.Intercept(conditions.read(root, "intercept"))
+        self.client_handshakes = conditions.read(root, "client_handshakes")
         self.unix, self.scale = report_unix.Unix(conditions.read(root, "unix")), report_scale.Scale(conditions.read(root, "scale"))
         self.memory = report_memory.Memory(conditions.read(root, "memory"))
         self.profiles = report_profiles.Profiles(conditions.read(root, "profiles"), conditions.read(root, "profiles_others"))
@@ -268,7 +279,8 @@ class Stored:
     def conditions(self):
         about = [("scenarios", self.peers.about), ("tunnels", self.tunnels["conditions"]), ("profiles", self.profiles.about), ("tails", self.tails.about), ("Unix sockets", self.unix.about), ("scale", self.scale.about),
                  ("memory", self.memory.about), ("pool", self.pool.about), ("pool by size", self.curve["conditions"]),
-                 ("execution", self.execution["conditions"]), ("applications", self.apps.about), ("interception", self.intercept.about)]
+                 ("execution", self.execution["conditions"]), ("applications", self.apps.about), ("interception", self.intercept.about),
+                 ("handshakes of one client", self.client_handshakes["conditions"])]
         return tables.table(tables.CONDITIONS, [tables.conditions(*a) for a in about], len(tables.CONDITIONS))
 
 
@@ -283,7 +295,8 @@ def page(of):
                        experiment=report_pool.experiment(pool), curves=report_pool.curves(of.curve), calls=apps.calls(), trip=report_apps.README_TRIP,
                        apps_failed="%d calls failed." % apps.failed() if apps.failed() else "No call failed.", apps_target=report_apps.target(apps),
                        apps="\n\n".join(report_apps.sections(apps)), intercept=report_intercept.targets(of.intercept),
-                       intercept_forms=report_intercept.forms(of.intercept))
+                       intercept_forms=report_intercept.forms(of.intercept), handshake_rate="{:,}".format(of.client_handshakes["conditions"]["rate"]),
+                       client_handshakes=report_client_handshakes.section(of.client_handshakes["rows"]))
 
 
 def between(text, made, markers=BETWEEN):
