@@ -54,6 +54,10 @@ AttemptState Exchange::borrow(Accepts accepts) {
   const Instant now = context_.loop.now();
   const OriginRuntime& origin = *info_.origin;
   if (origin.is_replaced()) return borrow_from_new_destination(accepts);
+  if (request_values_->retries.h1_required() && !origin.protocols.h1) {  // a reload has removed it
+    reply({FaultKind::connection_terminated, Side::upstream, kH1NotListed});
+    return AttemptState::over;
+  }
   if (accepts == Accepts::any_connection) {
     ClientStream::PrivateLease own = client_stream_->borrow_private(origin);
     if (own.gone) return close_without_response();
@@ -80,8 +84,7 @@ pool::BorrowRequest Exchange::borrow_request(Accepts accepts) {
   want.new_connection_only = accepts == Accepts::new_connection;
   want.tried = request_values_->tried;
   want.tunnel = request_values_->tunnel.requested();
-  const bool h1_required = request_values_->retries.h1_required() && origin.protocols.h1;
-  if (want.tunnel || h1_required) want.kind = pool::ProtocolMask::h1_only;
+  if (want.tunnel || request_values_->retries.h1_required()) want.kind = pool::ProtocolMask::h1_only;
   // A request with a body is not repeated, regardless of its method.
   const bool may_repeat = bodyless() && is_idempotent(request_.method, origin.request.retry_idempotent);
   if (origin.pool.reuse == config::Reuse::safe && !may_repeat) {

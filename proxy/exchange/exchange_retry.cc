@@ -45,9 +45,7 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
   const bool reused = attempt_->lease.reused();
   const AttemptResult result =
       failure.attempt_result(reused, info_.origin->protocols.h1, info_.origin->retry_on.reset());
-  if (failure.ask_h1 && !info_.origin->protocols.h1) {
-    failure.fault.detail = "the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols does not list";
-  }
+  if (failure.ask_h1 && !info_.origin->protocols.h1) failure.fault.detail = kH1NotListed;
   const RetryDecision decision = decide_retry(result);
   note_failed_attempt(failure, decision.outcome);
   if (decision.outcome != RetryOutcome::retry) note_unrepeated(decision.outcome, result, failure.fault);

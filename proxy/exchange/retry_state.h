@@ -25,6 +25,10 @@ struct RetryDecision {
 
 inline constexpr std::uint32_t kExtraAttempts = 8;
 
+// The reason why a request that its origin wants over HTTP/1.1 fails.
+inline constexpr const char* kH1NotListed =
+    "the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED), which upstream.protocols does not list";
+
 // Limit of the attempts of one request, including the first, for all reasons together: each attempt may cost a dial.
 constexpr std::uint32_t max_attempts(std::uint32_t max_retries) {
   return max_retries + kExtraAttempts;

@@ -36,6 +36,18 @@ client 0
 client 0
 request 0
 )"},
+    {"a request was sent over HTTP/2 again to an origin that requires HTTP/1.1 for it, after a reload had removed h1",
+     R"(seed 911017231
+plan 1 2 1 2 899 0 92 4834 0 24108 0 0 0 0 0 1 68
+client 0
+request 0 1
+answer 0 0 0 1
+client 0 3 0 1
+request 0
+request 0 1
+request 0
+request 0
+)"},
 };
 
 }  // namespace carpool::test
