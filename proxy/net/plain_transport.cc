@@ -39,7 +39,7 @@ class PlainTransport final : public Transport {
     CARPOOL_ASSERT(!into.empty());
     const ssize_t received = repeat_interrupted([&] { return ::recv(fd(), into.data(), into.size(), 0); });
     if (received < 0) return failed(readable_, "read failed");
-    if (received == 0) return {Io::eof, 0, 0, "closed by peer"};
+    if (received == 0) return ended();
     const auto bytes = static_cast<std::size_t>(received);
     // A short read emptied the socket; but after a hang-up no further event announces the remaining data.
     readable_ = bytes == into.size() || hangup_;
@@ -51,7 +51,7 @@ class PlainTransport final : public Transport {
     const std::size_t asked = total(pieces);
     CARPOOL_ASSERT(asked > 0);
     const ssize_t sent = repeat_interrupted([&] { return send_once(pieces); });
-    if (sent < 0) return failed(writable_, "write failed");
+    if (sent < 0) return write_failed();
     const auto bytes = static_cast<std::size_t>(sent);
     writable_ = bytes == asked;
     return {Io::ok, bytes, 0, {}};
@@ -63,13 +63,13 @@ class PlainTransport final : public Transport {
   IoResult splice_to(Pipe& pipe, std::size_t most) override {
     const ssize_t moved = pipe.fill(fd(), most);
     if (moved < 0) return failed(readable_, "read failed");
-    if (moved == 0) return {Io::eof, 0, 0, "closed by peer"};
+    if (moved == 0) return ended();
     return {Io::ok, static_cast<std::size_t>(moved), 0, {}};
   }
 
   IoResult splice_from(Pipe& pipe) override {
     const ssize_t moved = pipe.drain(fd());
-    if (moved < 0) return failed(writable_, "write failed");
+    if (moved < 0) return write_failed();
     return {Io::ok, static_cast<std::size_t>(moved), 0, {}};
   }
 
@@ -102,6 +102,17 @@ class PlainTransport final : public Transport {
     bit = false;
     return {};
   }
+  // The system reports a reset once. If a write gets it, a read finds only the end of the stream. EPIPE instead tells
+  // that the peer's FIN preceded the reset.
+  IoResult write_failed() {
+    lost_ = lost_ || !(again(errno) || errno == EPIPE || cannot_splice(errno));
+    return failed(writable_, "write failed");
+  }
+  IoResult ended() const {
+    return lost_ ? IoResult{Io::failed, 0, ECONNRESET, "reset by peer"} : IoResult{Io::eof, 0, 0, "closed by peer"};
+  }
+
+  bool lost_ = false;  // a write failed because the connection was reset or has timed out
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 """An origin that ends early: the client receives everything that arrived, and can detect that it is incomplete."""
+import contextlib
 import fcntl
+import select
 import socket
 import struct
 import termios
@@ -201,3 +203,33 @@ def test_a_tunnel_whose_peer_resets_delivers_what_it_had_received(carpool):
         until(lambda: c.metric("carpool_pool_closed_total", cause="tunnel_ended") == 1, what="the end of the tunnel")
         assert client.head().status == 200
         assert client.rest() == (200_000, "reset")
+
+
+def fill(sock):
+    """Sends until nobody on the way takes more."""
+    sock.setblocking(False)
+    while select.select([], [sock], [], 0.3)[1]:
+        with contextlib.suppress(BlockingIOError):
+            sock.send(BLOCK)
+    sock.settimeout(15)
+
+
+# carpool learns of the reset when it writes what waits for the peer, and reads then no more than the end of the stream.
+@pytest.mark.parametrize("opening, response", [
+    ("POST http://%s/ HTTP/1.0\r\nContent-Length: 1000000000\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"),
+    ("CONNECT %s HTTP/1.0\r\n\r\n", b""),
+])
+def test_a_reset_is_no_end_though_bytes_wait_for_the_peer(carpool, opening, response):
+    c = carpool()
+    server = socket.create_server(("127.0.0.1", 0))
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    with server, Narrow(c.address) as client:
+        client.send((opening % ("127.0.0.1:%d" % server.getsockname()[1])).encode() + BLOCK * 100)
+        peer = Stream(server.accept()[0])
+        peer.exactly(100)  # a part of the request, or the beginning of what the tunnel carries
+        peer.send(response + b"part")
+        assert client.head().status == 200
+        assert client.exactly(4) == b"part"
+        fill(client.sock)
+        peer.reset()
+        assert client.rest() == (0, "reset")

@@ -106,6 +106,36 @@ TEST(PlainTransport, FailsWithTheSystemsReasonAfterAReset) {
   EXPECT_EQ(result.error, ECONNRESET);
 }
 
+// The system reports a reset once, and here to the write: a read alone would find the end of the stream.
+TEST(PlainTransport, TakesNoResetForAnEndThoughAWriteFailedBefore) {
+  PlainPair pair;
+  pair.say("part");
+  const linger at_once{1, 0};
+  ASSERT_EQ(::setsockopt(pair.peer.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+  pair.peer.reset();
+  const std::array pieces{piece("x")};
+  const IoResult written = pair.transport->write(pieces);
+  EXPECT_EQ(written.io, Io::failed);
+  EXPECT_EQ(written.error, ECONNRESET);
+  EXPECT_EQ(pair.transport->write(pieces).error, EPIPE);
+  IoResult result = pair.read();
+  while (result.io == Io::ok) result = pair.read();
+  EXPECT_EQ(result.io, Io::failed);
+  EXPECT_EQ(result.error, ECONNRESET);
+}
+
+TEST(PlainTransport, ReadsToTheEndOfAPeerThatTakesNoMore) {
+  PlainPair pair;
+  pair.say("all of it");
+  pair.peer.reset();
+  const std::array pieces{piece("x")};
+  IoResult written = pair.transport->write(pieces);  // answered with a reset, behind the peer's FIN
+  while (written.io == Io::ok) written = pair.transport->write(pieces);
+  EXPECT_EQ(written.error, EPIPE);
+  EXPECT_EQ(pair.read().bytes, 9U);
+  EXPECT_EQ(pair.read().io, Io::eof);
+}
+
 TEST(PlainTransport, IsQuietOnlyWhileNothingStandsOnTheWire) {
   PlainPair pair;
   pair.transport->on_readiness({.readable = true});
