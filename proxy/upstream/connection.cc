@@ -130,9 +130,8 @@ void note_dial(std::uint64_t id, std::string_view origin, std::string_view cause
   log_dial(id, origin, "none", ConnectionState::connecting, cause);
 }
 
-void log_dial_cancelled(std::uint64_t id, std::string_view origin) {
-  log_dial(id, origin, name(ConnectionState::connecting), ConnectionState::closed,
-           pool::name(pool::CloseCause::surplus));
+void note_dial_ended(std::uint64_t id, std::string_view origin, std::string_view cause) {
+  log_dial(id, origin, name(ConnectionState::connecting), ConnectionState::closed, cause);
 }
 
 bool Connection::closes_for_rebalance(Instant now) const {

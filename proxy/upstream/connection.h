@@ -107,6 +107,7 @@ class Connection : public pool::PooledConnection {
 // Logs a state change, so that one connection can be followed through its life.
 void log_state_change(Connection& connection, ConnectionState to, std::string_view cause);
 void note_dial(std::uint64_t id, std::string_view origin, std::string_view cause);
-void log_dial_cancelled(std::uint64_t id, std::string_view origin);
+// Logs the end of a dial that made no connection.
+void note_dial_ended(std::uint64_t id, std::string_view origin, std::string_view cause);
 
 }  // namespace carpool::proxy

@@ -107,7 +107,7 @@ void PendingDial::give_up() {
   if (session_ || (dial_ && dial_->past_tcp())) return;
   mark_over();
   dial_.reset();
-  log_dial_cancelled(id_, destination_.label());
+  note_dial_ended(id_, destination_.label(), pool::name(pool::CloseCause::surplus));
   destination_.given_up(std::move(reservation_), context_.loop.now());
   owner_.finished(*this);
 }
@@ -119,6 +119,7 @@ void PendingDial::fail(Fault fault) {
   const bool warmed = warming();
   if (session_ && fault.side == Side::upstream) origin_.address_set->failed(peer_, context_.loop.now());
   end_session();
+  note_dial_ended(id_, destination_.label(), pool::name(pool::CloseCause::error));
   destination_.dial_failed(std::move(reservation_), std::move(fault), context_.loop.now());
   if (warmed) context_.warm_up.on_warm_dial_ended(warm_up_, &copy);
   owner_.finished(*this);

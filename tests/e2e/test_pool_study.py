@@ -4,6 +4,7 @@ import re
 import time
 
 import pytest
+from harness.ports import free_port
 from harness.wait import until
 
 
@@ -153,3 +154,15 @@ def test_each_state_of_a_connection_is_a_debug_line(origin, carpool):
     assert steps[0]["cause"] == "first" and steps[-1]["cause"] == "idle"
     assert len({s["connection"] for s in steps}) == 1
     assert re.fullmatch(r"127\.0\.0\.1:\d+", steps[-1]["local"])
+
+
+def test_the_end_of_a_dial_that_failed_is_a_debug_line_with_the_cause_that_is_counted(carpool):
+    nobody = "http://127.0.0.1:%d" % free_port()
+    c = carpool(log={"level": "debug"})
+    with c.client() as client:
+        assert client.get(nobody + "/").status == 502
+    assert c.metric("carpool_pool_closed_total", origin=nobody, cause="error") == 1
+    until(lambda: any('"to":"closed"' in line for line in list(c.output)), what="the last line")
+    steps = [json.loads(line) for line in list(c.output) if '"from"' in line]
+    assert [(s["from"], s["to"], s["cause"]) for s in steps] == [("none", "connecting", "first"), ("connecting", "closed", "error")]
+    assert len({s["connection"] for s in steps}) == 1
