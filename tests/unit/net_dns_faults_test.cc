@@ -129,6 +129,37 @@ TEST_F(DnsOfAFaultyServer, AnErrorOfANameServerEndsNothingThatWasKnown) {
   EXPECT_EQ(resolve(resolver, "known.test"), "127.0.0.1");
 }
 
+TEST_F(DnsOfAFaultyServer, AnErrorForOneFamilyIsNoEndOfTheNameThoughTheOtherOneIsEmpty) {
+  exec::assume_on_loop();
+  for (const auto& [fails, alias] : {std::pair{1, ""}, {28, ""}, {1, "other.test"}, {28, "other.test"}}) {
+    server.fails_type = server.held_type = 0;
+    server.table["known.test"] = {{fails == 1 ? "127.0.0.1" : "::1"}, 0, 0, {}};
+    Resolver resolver(*loop, settings());
+    const std::string known = resolve(resolver, "known.test");
+    ASSERT_NE(known, "fault");
+    server.table["known.test"] = {{}, 0, 0, alias};
+    server.fails_type = fails;
+    server.held_type = fails == 1 ? 28 : 1;  // the empty answer comes last
+    loop.pass(30ms);
+    Asked asked;
+    resolver.ask("known.test", asked);
+    ASSERT_TRUE(loop.until([&] { return server.waiting() == 1; }));
+    loop.pass(20ms);
+    server.release();
+    server.held_type = 0;
+    ASSERT_TRUE(loop.until([&] { return asked.done(); }));
+    EXPECT_EQ(asked.text, known);
+  }
+}
+
+TEST_F(DnsOfAFaultyServer, SaysOfAnAliasWithoutAddressesThatThereAreNone) {
+  server.table["alias.test"] = {{}, 60, 0, "other.test"};
+  Resolver resolver(*loop, settings());
+  EXPECT_EQ(resolve(resolver, "alias.test"), "fault");
+  EXPECT_EQ(last->kind, FaultKind::dns_error);
+  EXPECT_NE(last->detail.find("no data"), std::string::npos) << last->detail;
+}
+
 TEST_F(DnsOfAFaultyServer, FindsANameThatIsTooLongForASearchDomain) {
   const std::string label(63, 'a'), longest = label + "." + label + "." + label + "." + std::string(61, 'b');
   ASSERT_EQ(longest.size(), 253U);

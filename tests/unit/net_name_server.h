@@ -28,6 +28,7 @@ class NameServer {
   std::uint32_t truncated_to = 0;
   std::string held = "-";  // responses to names with this prefix wait for release()
   int held_type = 0;       // and so do responses to queries of this type, A or AAAA
+  int fails_type = 0;      // queries of this type get SERVFAIL
   int mute_tcp = 0;        // nor do queries of this type over TCP get a response; kAny: of each type
   int tcp_responses = 0;
 
@@ -169,7 +170,8 @@ class NameServer {
     if (type == 1) ++asked[name];
     if (mute) return {};
     const auto found = table.find(name);
-    const Record record = found == table.end() ? Record{{}, 0, 3, {}} : found->second;
+    Record record = found == table.end() ? Record{{}, 0, 3, {}} : found->second;
+    if (type == fails_type) record = {{}, 0, 2, {}};
     std::string responses;
     std::uint32_t count = 0;
     std::string owner = "\xc0\x0c";  // the question's name

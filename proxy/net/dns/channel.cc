@@ -47,16 +47,41 @@ LookupResult result_of(int status, int timeouts, const ares_addrinfo* info) {
   }
   list.move_to(result);
   result.ttl = std::chrono::seconds(ttl);
-  if (result.addresses.empty()) result.kind = LookupResult::Kind::absent;
+  if (result.addresses.empty()) {  // an alias of a name without any
+    result.kind = LookupResult::Kind::absent;
+    result.words = ares_strerror(ARES_ENODATA);
+  }
   return result;
 }
 
+constexpr bool is_error(std::uint8_t rcode) {
+  return rcode != 0 && rcode != kNxdomain;
+}
+
+// FamilyAnswer: what the name servers answered to the queries for the addresses of one family.
+class FamilyAnswer {
+ public:
+  // An error stands until the same question has another answer: after it c-ares may ask for a search domain.
+  void note(const Answered& answered) {
+    if (is_error(rcode_) && !is_error(answered.rcode) && question_ != answered.name) return;
+    question_ = answered.name;
+    rcode_ = answered.rcode;
+  }
+  std::uint8_t error() const { return is_error(rcode_) ? rcode_ : std::uint8_t{0}; }
+
+ private:
+  std::string question_;
+  std::uint8_t rcode_ = 0;
+};
+
 // Corrects what c-ares makes of an error response: SERVFAIL, NOTIMP and REFUSED of every name server become "could not
-// contact DNS servers", and the codes above become "no data". Neither is true: a name server answered, and it did not
-// say that the name has no address.
+// contact DNS servers", the codes above become "no data", and any error for one family is forgotten if the answer that
+// the other family has no addresses arrives after it. None of it is true: a name server answered, and it did not say
+// that the name has no address.
 void apply_rcode(int status, std::uint8_t rcode, LookupResult& result) {
   constexpr std::uint8_t kServfail = 2, kNotimp = 4, kRefused = 5;
-  const bool corrects = status == ARES_ECONNREFUSED || (status == ARES_ENODATA && rcode > kRefused);
+  const bool absent = result.kind == LookupResult::Kind::absent && status != ARES_ENOTFOUND;
+  const bool corrects = status == ARES_ECONNREFUSED || absent;
   if (rcode == 0 || !corrects) return;
   result.kind = LookupResult::Kind::failed;
   result.words = rcode == kServfail  ? "the name server reported a failure (SERVFAIL)"
@@ -141,8 +166,8 @@ struct Channel::Impl::PendingQuery final : CaresObserver, ListHook<TcpTag>, List
   bool is_over = false;                     // delivered; exists only because its part is being queried
   bool asks_part = false;                   // the family that was answered is queried once more, alone
   int part_family = AF_UNSPEC;              // of the first answer
-  std::uint8_t rcode = 0;                   // of the last error response
-  exec::Timer delay;                        // until the part is delivered
+  FamilyAnswer v4, v6;
+  exec::Timer delay;  // until the part is delivered
   LookupResult udp;
   std::size_t cut = 0;
   std::unique_ptr<Cares> tcp;  // once it is queried over TCP
@@ -179,7 +204,7 @@ void Channel::Impl::see(const Answered& answered) {
     if (found == queries.end()) continue;
     PendingQuery& query = *found->second;
     query.truncated |= answered.truncated;
-    if (answered.rcode != 0 && answered.rcode != kNxdomain) query.rcode = answered.rcode;
+    (answered.type == kTypeAaaa ? query.v6 : query.v4).note(answered);
     if (answered.rcode == 0 && answered.has_answers) query.expect_rest(answered.type);
     query.several |= !query.question.empty() && query.question != question;
     query.question = question;
@@ -233,7 +258,7 @@ void Channel::Impl::PendingQuery::on_addresses(void* self, int status, int timeo
   if (query.home.ending) return;
   if (query.tcp != nullptr) return query.on_tcp(std::move(result));
   if (status == ARES_EBADNAME && !query.is_absolute) return query.leave_search();
-  apply_rcode(status, query.rcode, result);
+  apply_rcode(status, query.v4.error() != 0 ? query.v4.error() : query.v6.error(), result);
   query.on_udp(std::move(result));
 }
 
