@@ -152,6 +152,30 @@ TEST_F(DnsOfAFaultyServer, AnErrorForOneFamilyIsNoEndOfTheNameThoughTheOtherOneI
   }
 }
 
+TEST_F(DnsOfAFaultyServer, CompletesTheOtherFamilyWhileTheNameServerFailsForOne) {
+  Settings brief = settings();
+  brief.min_ttl = brief.max_ttl = 1ms;
+  brief.stale_for = 300ms;
+  server.table["two.test"] = {{"127.0.0.1", "::1"}, 60, 0, {}};
+  for (const int fails : {1, 28}) {
+    server.fails_type = 0;
+    Resolver resolver(*loop, brief);
+    ASSERT_NE(resolve(resolver, "two.test"), "fault");
+    const Instant known = Clock::now();
+    server.fails_type = fails;
+    loop.pass(5ms);
+    const std::string other = fails == 1 ? "::1" : "127.0.0.1", cached = fails == 1 ? "127.0.0.1" : "::1";
+    EXPECT_EQ(resolve(resolver, "two.test"), other + " " + cached);
+    while (Clock::now() < known + brief.stale_for + 20ms) {
+      loop.pass(5ms);
+      EXPECT_NE(resolve(resolver, "two.test"), "fault");
+    }
+    loop.pass(5ms);
+    EXPECT_EQ(resolve(resolver, "two.test"), other)
+        << "stale addresses end, however often the other family is answered";
+  }
+}
+
 TEST_F(DnsOfAFaultyServer, SaysOfAnAliasWithoutAddressesThatThereAreNone) {
   server.table["alias.test"] = {{}, 60, 0, "other.test"};
   Resolver resolver(*loop, settings());

@@ -68,6 +68,7 @@ class FamilyAnswer {
     rcode_ = answered.rcode;
   }
   std::uint8_t error() const { return is_error(rcode_) ? rcode_ : std::uint8_t{0}; }
+  bool none() const { return question_.empty() || is_error(rcode_); }
 
  private:
   std::string question_;
@@ -273,6 +274,8 @@ void Channel::Impl::PendingQuery::leave_search() {
 void Channel::Impl::PendingQuery::on_udp(LookupResult result) {
   --server.queries;
   if (!home.retired.empty()) home.loop.defer(home);
+  // The hosts file answers for both.
+  result.half = result.kind == LookupResult::Kind::found && v4.none() != v6.none();
   if (!truncated) return home.deliver(*this, std::move(result));
   udp = std::move(result);
   home.waiting.push_back(*this);

@@ -25,6 +25,7 @@ struct LookupResult {
   Duration ttl{};            // the smallest TTL of all records
   std::string_view words;    // static text of c-ares
   std::size_t left_out = 0;  // number of addresses beyond kMaxAddresses
+  bool half = false;         // found, but no name server had an answer for the other family
 };
 
 // `timeouts`: the number of tries that timed out.

@@ -56,6 +56,7 @@ struct Resolver::Impl final : exec::Deferred {
   void learn(Name& name, LookupResult result) LOOP_ONLY;
   void learn_part(Name& name, LookupResult part) LOOP_ONLY;
   void keep(Name& name, LookupResult found, Instant now);
+  void keep_half(Name& name, LookupResult found, Instant now);
   bool ask_again(Name& name) LOOP_ONLY;
   void on_pause_over(Name& name) LOOP_ONLY;
   void report(metrics::Dns what, std::uint64_t n, const Name& name) const LOOP_ONLY;
@@ -161,7 +162,7 @@ void Resolver::Impl::learn(Name& name, LookupResult result) {
   name.waiting.splice_back(name.awaiting_rest);
   if (result.kind == LookupResult::Kind::found) {
     if (result.left_out > 0) report(metrics::Dns::addresses_left_out, result.left_out, name);
-    keep(name, std::move(result), now);
+    result.half ? keep_half(name, std::move(result), now) : keep(name, std::move(result), now);
   } else {
     refuse(name, result, now);
   }
@@ -177,18 +178,27 @@ void Resolver::Impl::keep(Name& name, LookupResult found, Instant now) {
   name.refused_until = name.failing_until = kPast;
 }
 
-// The lookup goes on; its result replaces the part. Until then cached addresses complete it with the other family.
-void Resolver::Impl::learn_part(Name& name, LookupResult part) {
-  const Instant now = loop.now();
+// Cached addresses complete those of one family with the other one, of which no name server has said anything. They are
+// used for no longer than without this result.
+void Resolver::Impl::keep_half(Name& name, LookupResult found, Instant now) {
+  const std::size_t before = found.addresses.size();
+  const Instant until = name.stale_until;
   if (name.stale_usable(now)) {
-    const auto missing = [families = families_of(part.addresses)](const net::Address& address) {
+    const auto missing = [families = families_of(found.addresses)](const net::Address& address) {
       return families.count(address.family()) == 0;
     };
-    std::copy_if(name.addresses.begin(), name.addresses.end(), std::back_inserter(part.addresses), missing);
+    std::copy_if(name.addresses.begin(), name.addresses.end(), std::back_inserter(found.addresses), missing);
   }
+  const bool completed = found.addresses.size() != before;
+  keep(name, std::move(found), now);
+  if (completed) name.stale_until = std::max(until, name.fresh_until);
+}
+
+// The lookup goes on; its result replaces the part.
+void Resolver::Impl::learn_part(Name& name, LookupResult part) {
   name.timeout.disarm();
   name.partial = true;
-  keep(name, std::move(part), now);
+  keep_half(name, std::move(part), loop.now());
   make_due(name);
 }
 
