@@ -127,6 +127,7 @@ struct Destination::Impl final : BudgetWaiter, DestinationState {
     shares.set(limits.classes, std::uint64_t{limits.size} * supply.streams_a_dial());
   }
   void refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions) REQUIRES(mutex);
+  void refuse_for_protocol(const Fault& fault, DeferredActions& actions) REQUIRES(mutex);
   // Dials in progress and places being freed; the latter serve the waiters when they are free.
   std::uint32_t coming() const REQUIRES(mutex) { return supply.dials() + pending.disposing(); }
   // The number of borrowers that coming() will serve.

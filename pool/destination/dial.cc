@@ -97,9 +97,12 @@ void Destination::Impl::hold_back(DeferredActions& actions, Instant now) {
 }
 
 void Destination::Impl::note_dial_failure(const Fault& fault, Instant now) {
-  backoff.failed(now);
   ledger.fail(reason_of(fault));
-  if (fault.kind == FaultKind::rate_limited) return;  // the origin was not asked
+  // The origin works, but refuses what one request needs: that request fails, unless an open connection may serve it.
+  const bool of_request = fault.side == Side::client;
+  if (of_request && supply.held(Protocol::h1) == 0) return;
+  backoff.failed(now);
+  if (of_request || fault.kind == FaultKind::rate_limited) return;  // in the latter case the origin was not asked
   circuit.failed(now);
   probing.store(true, std::memory_order_relaxed);
   last_failure = copy_of(fault);
@@ -291,6 +294,7 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
 // HTTP/1.1 where there is none: these are refused by their own failed dial.
 void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions) {
   if (!lends()) return;  // waiters wait for the end of the pause
+  if (fault.side == Side::client) return refuse_for_protocol(fault, actions);
   if (queue.retries() > supply.streams_coming()) refuse(*queue.first(), fault, actions);
   if (asked == ProtocolMask::h1_only && queue.lacks_kind(Protocol::h1, supply.held(), supply.h1_dials())) {
     refuse(*queue.first_wanting(ProtocolMask::h1_only), fault, actions);
@@ -300,6 +304,13 @@ void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fa
   // Those in progress are allowed by pool.connect_rate, and each of their connections serves more than one.
   if (actions.more || (fault.kind == FaultKind::rate_limited && live.max_usage() != 1)) return;
   if (queue.size() > supply.streams_coming()) refuse(*queue.first(), fault, actions);
+}
+
+// The origin was reached and does not support HTTP/1.1: each such dial refuses one of the waiters that need it, and
+// none of the others, which a session would serve.
+void Destination::Impl::refuse_for_protocol(const Fault& fault, DeferredActions& actions) {
+  if (supply.held(Protocol::h1) != 0 || queue.wanting(ProtocolMask::h1_only) <= supply.h1_dials()) return;
+  refuse(*queue.first_wanting(ProtocolMask::h1_only), fault, actions);
 }
 
 // Returns the number of open connections that will be released to waiters eventually.

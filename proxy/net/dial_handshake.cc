@@ -56,10 +56,18 @@ void Dial::Impl::on_retry() {
   step_handshake();
 }
 
+// Returns true if the origin, which works, does not support the protocol that one request needs (RFC 7301 §3.2).
+bool Dial::Impl::refuses_http1(const Fault& fault) const {
+  const bool alone = plan.alpn.size() == 1 && plan.alpn.front() == "http/1.1";
+  return alone && fault.kind == FaultKind::tls_protocol && fault.detail.ends_with("no application protocol");
+}
+
 void Dial::Impl::on_handshake_step(Result<bool> done) {
   if (!done) {
-    if (done.fault().side == Side::upstream && plan.parent == nullptr) record_failure(made.peer);
-    return finish(done.take_fault());
+    Fault fault = done.take_fault();
+    if (refuses_http1(fault)) fault.side = Side::client;
+    if (fault.side == Side::upstream && plan.parent == nullptr) record_failure(made.peer);
+    return finish(std::move(fault));
   }
   if (!*done) return;
   made.tls = end_phase();

@@ -245,10 +245,7 @@ void PendingDial::note_egress() {
 }
 
 Fault PendingDial::explained(Fault fault) const {
-  const bool refused = fault.kind == FaultKind::tls_protocol && fault.detail.ends_with("no application protocol");
-  if (refused && reservation_.kind() == pool::ProtocolMask::h1_only) {
-    fault.detail += ": only HTTP/1.1 was offered, because the request needs it";
-  }
+  if (fault.side == Side::client) fault.detail += ": only HTTP/1.1 was offered, because the request needs it";
   return fault;
 }
 
@@ -333,7 +330,7 @@ void PendingDial::on_settings_timeout() {
 Result<bool> PendingDial::chose_h2(const net::Dialed& dialed) const {
   const bool h2 = origin_.tls == nullptr ? origin_.protocols.h2 : dialed.transport->security().alpn == "h2";
   if (h2 && reservation_.kind() == pool::ProtocolMask::h1_only) {
-    return Fault{FaultKind::tls_protocol, Side::upstream, "the origin selected HTTP/2, but the request needs HTTP/1.1"};
+    return Fault{FaultKind::tls_protocol, Side::client, "the origin selected HTTP/2, but the request needs HTTP/1.1"};
   }
   if (h2) return true;
   if (origin_.tls == nullptr) return false;

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from harness.h2_client import DATA, END_STREAM, H2Client, block, frame, headers
+from harness.h2_origin import H2Origin
 from harness.h2_raw import RawClient
 from harness.wait import until
 
@@ -228,3 +229,31 @@ def test_an_h2_tunnel_keeps_the_order_of_bytes_from_before_and_behind_its_openin
         c.signal(signal.SIGCONT)
         assert client.until(lambda: client.data[1] == b"done")
     assert heard == [b"EARLY-1;LATE-2"]
+
+
+def test_an_upgrade_that_an_origin_without_http11_refuses_fails_no_other_request(carpool, pki, context, gate):
+    context.set_alpn_protocols(["h2"])
+
+    class Http2Only(H2Origin):
+        """Answers a client that does not offer HTTP/2 as RFC 7301 requires, when the gate opens."""
+        def _serve(self, sock):
+            if b"\x02h2" in sock.recv(4096, socket.MSG_PEEK):
+                return super()._serve(sock)
+            gate.enter()
+            sock.sendall(bytes([21, 3, 3, 0, 2, 2, 120]))
+            sock.close()
+    o = Http2Only(tls=context)
+    try:
+        c = carpool(pool={"size": 1}, upstream={"tls": {"ca_file": pki.ca}})
+        with c.client() as first, c.client() as second:
+            first.ask("GET", o.url + "/", [("Connection", "Upgrade"), ("Upgrade", "websocket")])
+            gate.wait_for(1)
+            second.ask("GET", o.url + "/")
+            until(lambda: c.metric("carpool_pool_waiting", origin=o.url) == 2, what="both waiting")
+            gate.open()
+            refused = first.response()
+            assert refused.status == 502 and "only HTTP/1.1 was offered" in refused.get("proxy-status")
+            assert second.response().status == 200
+        assert c.metric("carpool_pool_probing", origin=o.url) == 0
+    finally:
+        o.stop()

@@ -61,6 +61,8 @@ MUTANTS = [
     m("a release does not set the idle time", "pool/destination/release.cc", "entry.value.idle_since.set(now);", "", "unit"),
     # ---- dialing ----
     m("one failed dial fails everyone", "pool/destination/dial.cc", "if (serving() != 0) return;", "", "unit"),
+    m("a dial that only one request needs fails others", "pool/destination/dial.cc", "if (fault.side == Side::client) return refuse_for_protocol(fault, actions);", "", "unit"),
+    m("a request that needs HTTP/1.1 makes its origin a failing one", "pool/destination/dial.cc", "if (of_request || fault.kind == FaultKind::rate_limited) return;", "if (fault.kind == FaultKind::rate_limited) return;", "unit"),
     m("dials in progress are not counted", "pool/destination/destination_impl.h", "supply.dials() + pending.disposing()",
       "pending.disposing()", "unit"),
     m("an undone reservation does not change the version of the ledger", "pool/destination/dial.cc", "++ledger.version;  // a scan may have seen it", "", "explorer"),
