@@ -113,7 +113,11 @@ void Dial::Impl::step_tunnel(bool hangup) {
     const exec::ReadBuffer buffer(loop);
     open = tunnel->step(socket.get(), buffer.span(), hangup);
   }
-  if (!open) return finish(open.take_fault());
+  if (!open) {
+    const bool answered = tunnel->status() >= 200;  // an answer is about the origin
+    if (!answered) record_failure(made.peer);
+    return finish(open.take_fault());
+  }
   if (!*open) return;
   made.tcp += end_phase();
   unwatch();

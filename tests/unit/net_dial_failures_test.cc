@@ -5,6 +5,7 @@
 
 #include "proxy/net/address_set.h"
 #include "proxy/net/dns/resolver.h"
+#include "proxy/net/parent_proxy.h"
 #include "tests/unit/net_tls_support.h"
 
 namespace carpool::proxy::net {
@@ -89,6 +90,21 @@ TEST_F(AFailedDial, IsNoneOfTheAddressIfItsOriginRefusesHttp1) {
       EXPECT_EQ(fault->kind, FaultKind::tls_protocol);
       EXPECT_EQ(fault->side, refused ? Side::client : Side::upstream) << fault->detail;
     }
+  }
+}
+
+TEST_F(AFailedDial, IsOneOfTheAddressOfAParentThatGivesNoAnswerToConnect) {
+  const ParentProxy parent{here, {}};
+  const auto origin = origin_of("far.test", 443);
+  for (const std::string_view answer : {"", "HTTP/1.1 10", "HTTP/1.1 103 x\r\n\r\n", "HTTP/1.1 502 x\r\n\r\n"}) {
+    const bool answers = answer.find("502") != answer.npos;
+    Answering end(loop, listener.get(), answer, /*closes=*/!answers);
+    DialPlan plan;
+    plan.parent = &parent;
+    plan.through_connect = true;
+    EXPECT_EQ(dialed(origin, std::move(plan)), answers ? 0U : 1U) << answer;
+    ASSERT_TRUE(fault);
+    EXPECT_EQ(fault->kind, FaultKind::parent_refused) << fault->detail;
   }
 }
 
