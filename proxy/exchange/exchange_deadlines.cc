@@ -23,7 +23,7 @@ Deadline ExchangeDeadlines::passed(ExchangeState state, Instant now, const Await
     case ExchangeState::authorizing:
       return Deadline::token_wait;
     case ExchangeState::borrowing:
-      return awaited.dialing && now < dial_at_ ? Deadline::dial_wait : Deadline::pool_wait;
+      return awaited.dialing && now < dial_at_ + kDialReports ? Deadline::dial_wait : Deadline::pool_wait;
     case ExchangeState::forwarding:
       if (now >= attempt_at(awaited.body_ended)) return Deadline::attempt;
       if (silent_ && !awaited.origin_queued) return Deadline::stream_idle;

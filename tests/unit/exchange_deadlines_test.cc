@@ -246,7 +246,19 @@ TEST_F(TheDeadlines, LeaveADialInProgressItsOwnTimeAndTimeToReport) {
   pass(milliseconds(2500));
   deadlines_.await_dial(now_);
   EXPECT_EQ(next(borrowing), dial + milliseconds(100));
-  pass(milliseconds(250));
+  pass(milliseconds(350));
+  EXPECT_EQ(passed(borrowing, {.dialing = true}), Deadline::pool_wait) << "only once";
+}
+
+TEST_F(TheDeadlines, LeaveADialTimeToReportThatEndsTogetherWithTheWait) {
+  pool_.connect_timeout = pool_.wait_timeout;
+  deadlines_.wait(now_, pool_);
+  pass(pool_.wait_timeout);
+  EXPECT_EQ(passed(borrowing), Deadline::pool_wait);
+  EXPECT_EQ(passed(borrowing, {.dialing = true}), Deadline::dial_wait);
+  deadlines_.await_dial(now_);
+  EXPECT_EQ(next(borrowing), now_ + milliseconds(100));
+  pass(milliseconds(100));
   EXPECT_EQ(passed(borrowing, {.dialing = true}), Deadline::pool_wait) << "only once";
 }
 
