@@ -295,12 +295,16 @@ void Destination::Impl::dial_failed(const Reservation& reservation, const Fault&
 void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions) {
   if (!lends()) return;  // waiters wait for the end of the pause
   if (fault.side == Side::client) return refuse_for_protocol(fault, actions);
+  const std::uint32_t before = queue.size();
   if (queue.retries() > supply.streams_coming()) refuse(*queue.first(), fault, actions);
   if (asked == ProtocolMask::h1_only && queue.lacks_kind(Protocol::h1, supply.held(), supply.h1_dials())) {
     refuse(*queue.first_wanting(ProtocolMask::h1_only), fault, actions);
   }
-  if (serving() != 0) return;
-  while (!queue.empty() && supply.dials() == 0 && actions.step()) refuse(*queue.first(), fault, actions);
+  // A connection that serves one request serves no waiter: then the dial is that of the first one alone.
+  const bool others_serve = serving() != 0;
+  if (others_serve && (live.max_usage() != 1 || queue.size() != before)) return;
+  while (!others_serve && !queue.empty() && supply.dials() == 0 && actions.step())
+    refuse(*queue.first(), fault, actions);
   // Those in progress are allowed by pool.connect_rate, and each of their connections serves more than one.
   if (actions.more || (fault.kind == FaultKind::rate_limited && live.max_usage() != 1)) return;
   if (queue.size() > supply.streams_coming()) refuse(*queue.first(), fault, actions);

@@ -171,6 +171,22 @@ TEST_F(Dialing, FailsNobodyWhomALiveConnectionCanServe) {
   EXPECT_EQ(one.state, State::leased);
 }
 
+TEST_F(Dialing, FailsOneForEachFailedDialWhereALiveConnectionServesNobodyElse) {
+  limits.max_usage = 1;
+  TestBorrower& holder = leased();
+  TestBorrower& one = waiting();
+  TestBorrower& two = waiting();
+  world.dial_failed();
+  world.deliver_all();
+  ASSERT_EQ(one.state, State::refused);
+  EXPECT_EQ(one.fault->kind, FaultKind::connect_refused);
+  EXPECT_EQ(two.state, State::waiting);
+  world.dial_failed();
+  world.deliver_all();
+  EXPECT_EQ(two.state, State::refused);
+  EXPECT_EQ(holder.state, State::leased);
+}
+
 // A dial that pool.connect_rate does not allow in time fails before it reaches the origin.
 struct DialingTooOften : Dialing {
   const Fault dropped{FaultKind::rate_limited, Side::self, "too many"};
