@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "pool/destination/destination.h"
+#include "proxy/net/dns/known_names.h"
 #include "proxy/net/egress_policy.h"
 #include "proxy/server/executors.h"
 #include "proxy/telemetry/span_buffer.h"
@@ -49,6 +50,7 @@ log::Format format_of(const config::Log& settings) {
 dns::Settings dns_settings(const config::Dns& dns, dns::Events& events) {
   dns::Settings settings;
   settings.events = &events;
+  settings.known = &dns::KnownNames::process();
   settings.min_ttl = dns.min_ttl;
   settings.max_ttl = dns.max_ttl;
   settings.negative_ttl = dns.negative_ttl;

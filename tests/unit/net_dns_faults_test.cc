@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/net/dns/known_names.h"
 #include "tests/unit/net_dns_support.h"
 
 namespace carpool::proxy::dns {
@@ -174,6 +175,56 @@ TEST_F(DnsOfAFaultyServer, CompletesTheOtherFamilyWhileTheNameServerFailsForOne)
     EXPECT_EQ(resolve(resolver, "two.test"), other)
         << "stale addresses end, however often the other family is answered";
   }
+}
+
+TEST_F(DnsOfAFaultyServer, LeavesALoopThatHasNotAskedWhatAnotherOneKnows) {
+  KnownNames known;
+  Settings shared = settings();
+  shared.known = &known;
+  shared.stale_for = 2s;
+  for (const bool silent : {false, true}) {
+    server.mute = false;
+    server.table["known.test"] = {{"127.0.0.1"}, 0, 0, {}};
+    Resolver one(*loop, shared);
+    ASSERT_EQ(resolve(one, "known.test"), "127.0.0.1");
+    server.mute = silent;
+    server.table["known.test"].rcode = 2;
+    Resolver other(*loop, shared);
+    EXPECT_EQ(resolve(other, "known.test"), "127.0.0.1");
+    EXPECT_EQ(resolve(other, "known.test"), "127.0.0.1");
+  }
+  server.mute = false;
+  server.table.erase("known.test");
+  Resolver third(*loop, shared);
+  EXPECT_EQ(resolve(third, "known.test"), "fault") << "the name has gone";
+  server.table["known.test"] = {{}, 0, 2, {}};
+  Resolver fourth(*loop, shared);
+  EXPECT_EQ(resolve(fourth, "known.test"), "fault") << "and no loop knows it";
+}
+
+TEST_F(DnsOfAFaultyServer, LeavesOtherLoopsStaleAddressesNoLongerThanItsOwn) {
+  KnownNames known;
+  Settings shared = settings();
+  shared.known = &known;
+  shared.stale_for = 30ms;
+  server.table["known.test"] = {{"127.0.0.1"}, 0, 0, {}};
+  Resolver one(*loop, shared);
+  ASSERT_EQ(resolve(one, "known.test"), "127.0.0.1");
+  server.table["known.test"].rcode = 2;
+  loop.pass(100ms);
+  Resolver other(*loop, shared);
+  EXPECT_EQ(resolve(other, "known.test"), "fault");
+}
+
+TEST(KnownNames, AreBounded) {
+  KnownNames known;
+  const Instant now = Clock::now();
+  const std::vector<net::Address> addresses{*net::Address::literal("127.0.0.1", 0)};
+  const auto name = [](std::size_t n) { return "n" + std::to_string(n) + ".test"; };
+  for (std::size_t n = 0; n < KnownNames::kMax + 100; ++n) known.note(name(n), addresses, now + 1s);
+  std::size_t found = 0;
+  for (std::size_t n = 0; n < KnownNames::kMax + 100; ++n) found += known.find(name(n), now).addresses.size();
+  EXPECT_EQ(found, KnownNames::kMax);
 }
 
 TEST_F(DnsOfAFaultyServer, SaysOfAnAliasWithoutAddressesThatThereAreNone) {

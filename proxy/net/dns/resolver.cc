@@ -9,6 +9,7 @@
 
 #include "proxy/net/dns/channel.h"
 #include "proxy/net/dns/events.h"
+#include "proxy/net/dns/known_names.h"
 
 namespace carpool::proxy::dns {
 namespace {
@@ -57,6 +58,7 @@ struct Resolver::Impl final : exec::Deferred {
   void learn_part(Name& name, LookupResult part) LOOP_ONLY;
   void keep(Name& name, LookupResult found, Instant now);
   void keep_half(Name& name, LookupResult found, Instant now);
+  void adopt(Name& name, Instant now);
   bool ask_again(Name& name) LOOP_ONLY;
   void on_pause_over(Name& name) LOOP_ONLY;
   void report(metrics::Dns what, std::uint64_t n, const Name& name) const LOOP_ONLY;
@@ -117,6 +119,7 @@ void Resolver::Impl::ask(std::string_view host, Question& question) {
   // A result that is about to be delivered answers this question too.
   const bool due_already = static_cast<ListHook<DueTag>&>(name).linked();
   if (due_already || name.known(now) || now < name.refused_until) return make_due(name);
+  if (!name.stale_usable(now)) adopt(name, now);
   refresh(name, now);
   if (!name.stale_usable(now)) return;
   if (now < name.failing_until) return make_due(name);
@@ -176,6 +179,16 @@ void Resolver::Impl::keep(Name& name, LookupResult found, Instant now) {
   name.undelivered = true;
   name.refusal.reset();
   name.refused_until = name.failing_until = kPast;
+  if (settings.known != nullptr) settings.known->note(name.host, name.addresses, name.stale_until);
+}
+
+// Takes the addresses that another loop knows as stale ones.
+void Resolver::Impl::adopt(Name& name, Instant now) {
+  if (settings.known == nullptr) return;
+  KnownNames::Known known = settings.known->find(name.host, now);
+  if (known.addresses.empty()) return;
+  name.addresses = std::move(known.addresses);
+  name.stale_until = known.until;
 }
 
 // Cached addresses complete those of one family with the other one, of which no name server has said anything. They are
@@ -191,7 +204,9 @@ void Resolver::Impl::keep_half(Name& name, LookupResult found, Instant now) {
   }
   const bool completed = found.addresses.size() != before;
   keep(name, std::move(found), now);
-  if (completed) name.stale_until = std::max(until, name.fresh_until);
+  if (!completed) return;
+  name.stale_until = std::max(until, name.fresh_until);
+  if (settings.known != nullptr) settings.known->note(name.host, name.addresses, name.stale_until);
 }
 
 // The lookup goes on; its result replaces the part.
@@ -206,10 +221,11 @@ void Resolver::Impl::refuse(Name& name, const LookupResult& result, Instant now)
   name.refusal = fault_of(name.host, result);
   name.failing_until = now + kFailing;
   // An authoritative "does not exist" invalidates the cached addresses; a failing name server does not.
-  if (result.kind == LookupResult::Kind::absent) name.addresses.clear();
+  const bool absent = result.kind == LookupResult::Kind::absent;
+  if (absent) name.addresses.clear();
+  if (absent && settings.known != nullptr) settings.known->forget(name.host);
   // A timeout is not cached as negative, so the next question queries again, unless a stale result can be served
   // meanwhile.
-  const bool absent = result.kind == LookupResult::Kind::absent;
   const bool answered = absent || result.kind == LookupResult::Kind::failed;
   if (answered || name.stale_usable(now)) name.refused_until = now + (absent ? settings.negative_ttl : kFailureTtl);
 }

@@ -19,6 +19,7 @@
 namespace carpool::proxy::dns {
 
 class Events;
+class KnownNames;
 
 struct Settings {
   Duration min_ttl = std::chrono::seconds(5);
@@ -29,6 +30,7 @@ struct Settings {
   std::vector<net::Address> servers;             // empty: those of resolv_conf
   std::string resolv_conf = "/etc/resolv.conf";  // also its `options timeout: attempts: ndots:` and search domains
   Events* events = nullptr;
+  KnownNames* known = nullptr;  // shared with the resolvers of other loops
 };
 
 // Question: one pending request for a name; its destructor cancels it.
