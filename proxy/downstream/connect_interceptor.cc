@@ -27,9 +27,8 @@ namespace {
 bool is_plain(const ExchangeContext& context, const ClientStream& client, const http::RequestHead& request,
               const http::Target& target) {
   const bool shedding = client.accepted_while_shedding() && context.overload.is_shedding(ShedLevel::new_clients);
-  return client.listen().origin.empty() && client.listener().interception() == nullptr && !context.draining &&
-         !shedding && !http::via_contains(request.fields, context.pseudonym) &&
-         !check_connect(client.listener(), request, target);
+  return client.listen().origin.empty() && client.listener().interception() == nullptr && !shedding &&
+         !http::via_contains(request.fields, context.pseudonym) && !check_connect(client.listener(), request, target);
 }
 
 constexpr std::size_t kMaxAgent = 128;  // limits memory: thousands of such names may be kept

@@ -43,6 +43,21 @@ def test_metrics_and_explain_tell_what_became_of_connects(scene, authority):
     assert "1 CONNECT ended here, and the requests inside used this pool (result intercepted)." in explained
 
 
+def test_a_connect_that_arrives_during_the_drain_ends_here_too(scene, authority):
+    o, c = scene(shutdown_grace="60s")
+    sock = socket.create_connection(c.address, 20)
+    until(lambda: c.metric("carpool_downstream_connections") == 1, what="its arrival")
+    c.signal(signal.SIGTERM)
+    until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
+    sock.sendall(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (c.authority.encode(), c.authority.encode()))
+    with Client(sock=sock) as bare:
+        assert bare.head().status == 200
+        with Client(sock=trusting(authority.ca).wrap_socket(bare.sock, server_hostname=NAME)) as client:
+            response = client.get("/", host=c.authority)
+            assert (response.status, response.keeps_alive()) == (200, False)
+    assert c.wait() == 0 and o.targets() == ["/"]
+
+
 def test_max_forwards_of_a_connect_means_nothing(scene, authority):
     """RFC 9110 §7.6.2: it applies to TRACE and OPTIONS alone."""
     o, c = scene()
