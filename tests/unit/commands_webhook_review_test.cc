@@ -388,6 +388,18 @@ TEST(AnInjection, IsRefusedWhereItsInterceptPartsAreIncomplete) {
   }
 }
 
+TEST(AnInjection, IsRefusedWhereAMountHasNoPath) {
+  for (const char* const list : {"volumeMounts", "initVolumeMounts"}) {
+    for (const char* const path : {"", R"(, "mountPath": 7)"}) {
+      const auto made = Reviewer::make(R"({"initContainers": [{"name": "c"}], "config": "", ")" + std::string(list) +
+                                       R"(": [{"name": "x")" + path + "}]}");
+      ASSERT_FALSE(made) << list << path;
+      EXPECT_EQ(made.fault().detail,
+                "the injection file: " + std::string(list) + " is not a list of objects with a name and a mountPath");
+    }
+  }
+}
+
 TEST(AnInjection, IsRefusedWhereItIsIncompleteOrItsConfigurationIsWrong) {
   EXPECT_FALSE(Reviewer::make("{"));
   EXPECT_FALSE(Reviewer::make(R"({"config": ""})"));

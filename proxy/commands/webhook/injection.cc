@@ -12,24 +12,34 @@ Fault bad_file(const std::string& what) {
   return {FaultKind::malformed_request, Side::self, "the injection file: " + what};
 }
 
-bool parse_list(const Json& from, const char* key, Json& into) {
-  into = from.value(key, Json::array());
-  if (!into.is_array()) return false;
-  for (const Json& item : into) {
-    if (!item.is_object() || !item.contains("name") || !item.at("name").is_string()) return false;
-  }
-  return true;
+bool has_text(const Json& item, const char* member) {
+  return item.is_object() && item.contains(member) && item.at(member).is_string();
+}
+
+// A list of a pod. `identity`: the member by which a review compares its items.
+struct ItemList {
+  const char* key;
+  const char* identity;
+  Json* into;
+};
+
+ErrorText parse_list(const Json& from, const ItemList& list) {
+  *list.into = from.value(list.key, Json::array());
+  const auto good = [&list](const Json& item) { return has_text(item, "name") && has_text(item, list.identity); };
+  if (list.into->is_array() && std::all_of(list.into->begin(), list.into->end(), good)) return {};
+  const bool path = std::string_view(list.identity) != "name";
+  return std::string(list.key) + " is not a list of objects with a name" + (path ? " and a " : "") +
+         (path ? list.identity : "");
 }
 
 ErrorText parse_parts(const Json& json, Parts& parts) {
-  const std::pair<const char*, Json*> lists[] = {{"initContainers", &parts.init_containers},
-                                                 {"containers", &parts.containers},
-                                                 {"volumes", &parts.volumes},
-                                                 {"env", &parts.env},
-                                                 {"volumeMounts", &parts.volume_mounts},
-                                                 {"initVolumeMounts", &parts.init_volume_mounts}};
-  for (const auto& [key, into] : lists) {
-    if (!parse_list(json, key, *into)) return std::string(key) + " is not a list of objects with a name";
+  for (const ItemList& list : {ItemList{"initContainers", "name", &parts.init_containers},
+                               {"containers", "name", &parts.containers},
+                               {"volumes", "name", &parts.volumes},
+                               {"env", "name", &parts.env},
+                               {"volumeMounts", "mountPath", &parts.volume_mounts},
+                               {"initVolumeMounts", "mountPath", &parts.init_volume_mounts}}) {
+    if (ErrorText why = parse_list(json, list); !why.empty()) return why;
   }
   return {};
 }
