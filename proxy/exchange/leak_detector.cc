@@ -6,6 +6,7 @@
 #include "proxy/exchange/leak_log.h"
 #include "proxy/telemetry/leak_record.h"
 #include "proxy/telemetry/log.h"
+#include "proxy/upstream/origin/origin_registry.h"
 #include "proxy/upstream/origin/origin_runtime.h"
 
 namespace carpool::proxy {
@@ -15,18 +16,26 @@ constexpr Duration kOften = std::chrono::milliseconds(25);
 constexpr Duration kSeldom = std::chrono::seconds(1);
 }  // namespace
 
-LeakDetector::LeakDetector(exec::Loop& loop, const ExchangePool& exchanges, LeakLog& leaks)
-    : loop_(loop), exchanges_(exchanges), leaks_(leaks), timer_(exec::Timer::bind<&LeakDetector::tick>(loop, *this)) {}
+LeakDetector::LeakDetector(exec::Loop& loop, const ExchangePool& exchanges, const OriginRegistry& origins,
+                           LeakLog& leaks)
+    : loop_(loop),
+      exchanges_(exchanges),
+      origins_(origins),
+      leaks_(leaks),
+      timer_(exec::Timer::bind<&LeakDetector::tick>(loop, *this)) {}
 
 void LeakDetector::start() {
   timer_.arm(loop_.now() + kOften);
 }
 
-// The interval is a quarter of the shortest leak_timeout in use, so a leak is reported at most that much late.
+// The interval is a quarter of the shortest leak_timeout, in force or of a lease that began before a reload, so a leak
+// is reported at most that much late.
 void LeakDetector::tick() {
   exec::assume_on_loop();
   const Instant now = loop_.now();
   Duration shortest = kSeldom * 4;
+  if (const Duration in_force = origins_.leak_timeout(); in_force > Duration::zero())
+    shortest = std::min(shortest, in_force);
   exchanges_.for_each([&](Exchange& exchange) {
     exec::assume_on_loop();
     if (!exchange.holds_lease()) return;

@@ -11,10 +11,11 @@ namespace carpool::proxy {
 class Exchange;
 class ExchangePool;
 class LeakLog;
+class OriginRegistry;
 
 class LeakDetector {
  public:
-  LeakDetector(exec::Loop& loop, const ExchangePool& exchanges, LeakLog& leaks);
+  LeakDetector(exec::Loop& loop, const ExchangePool& exchanges, const OriginRegistry& origins, LeakLog& leaks);
   void start() LOOP_ONLY;
 
  private:
@@ -23,6 +24,7 @@ class LeakDetector {
 
   exec::Loop& loop_;
   const ExchangePool& exchanges_;
+  const OriginRegistry& origins_;
   LeakLog& leaks_;
   exec::Timer timer_;
 };

@@ -100,7 +100,7 @@ Worker::Worker(const WorkerParts& all, std::unique_ptr<exec::UvLoop> loop, std::
       address_monitor_(upstream_, resolver_),
       exchanges_(context_),
       context_(exchange_context(all)),
-      leak_detector_(*loop_, exchanges_, all.leaks),
+      leak_detector_(*loop_, exchanges_, all.origins, all.leaks),
       clients_(context_, all.owner, handshakes_of(all.config, *driver_), &all.intercepts) {
   loop_->set_shared_watcher(this);
 }

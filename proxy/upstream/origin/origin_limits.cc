@@ -76,4 +76,13 @@ pool::Limits limits_of(const config::PoolSettings& settings, pool::Scheme scheme
   return limits;
 }
 
+Duration shortest_leak_timeout(const config::Config& config) {
+  Duration shortest = config.pool.leak_timeout;
+  for (const config::OriginSettings& origin : config.origins) {
+    const Duration own = origin.pool.leak_timeout;
+    if (own > Duration::zero() && (shortest == Duration::zero() || own < shortest)) shortest = own;
+  }
+  return shortest;
+}
+
 }  // namespace carpool::proxy

@@ -111,6 +111,7 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
   for (auto& [identity, context] : prepared.renewed) identity->replace(std::move(context));
   const Held lock(mutex_);
   config_ = &fresh;
+  leak_timeout_ = shortest_leak_timeout(fresh);
   defaults_ = prepared.defaults;
   tunnels_ = std::move(prepared.tunnels);
   for (std::size_t i = 0; i < prepared.parents.size(); ++i) identities_[i].parent = prepared.parents[i];

@@ -88,6 +88,12 @@ class OriginRegistry {
   // Returns the credentials in force, which live as long as the registry. Any thread.
   std::vector<Credentials*> all_credentials() const;
 
+  // Returns the shortest pool.leak_timeout in force; zero: no origin has one. Any thread.
+  Duration leak_timeout() const {
+    const Held lock(mutex_);
+    return leak_timeout_;
+  }
+
   // Sets the pools' limits to those in force; replaced pools keep no idle connections ready any more. Must be called on
   // the first worker's loop after apply().
   void apply_limits(Instant now);
@@ -133,6 +139,7 @@ class OriginRegistry {
   std::vector<std::unique_ptr<Credentials>> made_credentials_;         // only grows
   mutable Mutex mutex_;
   const config::Config* config_ GUARDED_BY(mutex_);
+  Duration leak_timeout_ GUARDED_BY(mutex_) = Duration::zero();
   Defaults defaults_ GUARDED_BY(mutex_);                                       // identities of [upstream]
   std::unordered_map<std::string, std::uint32_t> tunnels_ GUARDED_BY(mutex_);  // identities of tcp origins, by label
   std::unordered_map<std::string, const config::OriginSettings*> configured_ GUARDED_BY(mutex_);  // by label
