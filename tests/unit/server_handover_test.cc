@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "proxy/server/handover/dial_pace.h"
 #include "proxy/server/handover/fd_message.h"
 #include "proxy/server/handover/handover_client.h"
 #include "proxy/server/handover/handover_message.h"
@@ -169,6 +170,16 @@ TEST_F(Wire, HearsThatTheOtherSideLeft) {
   EXPECT_EQ(go.receive(there_.get()), Received::nothing);
   here_.reset();
   EXPECT_EQ(go.receive(there_.get()), Received::left);
+}
+
+TEST(APaceOfDials, IsItsRateOverManySteps) {
+  for (const std::uint32_t rate : {1U, 7U, 20U, 50U, 59U, 1000U, 100'000U}) {
+    DialPace pace(rate);
+    std::uint64_t dials = pace.step(std::chrono::milliseconds(50));
+    EXPECT_GE(dials, 1U) << rate;
+    for (int steps = 1; steps < 200; ++steps) dials += pace.step(std::chrono::milliseconds(50));
+    EXPECT_EQ(dials, 10 * std::uint64_t{rate}) << rate;
+  }
 }
 
 TEST(ASuccessor, DoesNotWaitForAProcessThatAcceptsNoConnections) {

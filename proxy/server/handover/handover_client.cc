@@ -21,7 +21,7 @@ namespace carpool::proxy {
 
 namespace {
 constexpr Duration kReceiveTimeout = std::chrono::seconds(5);  // timeout of the message
-constexpr Duration kTick = std::chrono::milliseconds(50);      // interval between batches of dials
+constexpr std::chrono::milliseconds kTick{50};                 // interval between batches of dials
 // After this time the hand-over proceeds with fewer connections.
 constexpr Duration kWarmFor = std::chrono::seconds(10);
 constexpr Duration kConfirmTimeout = std::chrono::seconds(5);  // timeout for the old process to close its listeners
@@ -170,7 +170,7 @@ bool HandoverClient::watch_socket() {
 
 void HandoverClient::begin(std::uint32_t rate) {
   if (!calls_.ready) return;  // another process takes over: this one is about to stop
-  rate_ = rate;
+  pace_ = DialPace(rate);
   give_up_ = loop_->now() + kWarmFor;
   timer_ = std::make_unique<exec::Timer>(*loop_, exec::Bound::to<&HandoverClient::tick>(*this));
   tick();
@@ -196,9 +196,7 @@ void HandoverClient::tick() {
     if (!go_.empty()) leave_socket();  // it continues; otherwise its confirmation may still arrive
     return report_ready();
   }
-  dial_some(
-      static_cast<std::uint32_t>(std::max<std::int64_t>(1, rate_ * (kTick / std::chrono::milliseconds(1)) / 1000)),
-      now);
+  if (const std::uint32_t permitted = pace_.step(kTick); permitted != 0) dial_some(permitted, now);
   // Each dial is attempted once: an unreachable origin is not retried.
   std::erase_if(to_warm_, [&](const Warm& warm) {
     if (warm.to_dial != 0) return false;

@@ -17,6 +17,7 @@
 #include "exec/timer.h"
 #include "pool/origin.h"
 #include "proxy/net/bind.h"
+#include "proxy/server/handover/dial_pace.h"
 #include "proxy/server/handover/handover_message.h"
 #include "proxy/server/handover/handover_state.h"
 
@@ -84,7 +85,7 @@ class HandoverClient final : private exec::Watcher {
   OriginRegistry* origins_ = nullptr;  // set by restore_learned_state()
   std::vector<Warm> to_warm_;
   exec::Loop* loop_ = nullptr;  // set by watch()
-  std::uint32_t rate_ = 0;
+  DialPace pace_{0};
   Calls calls_;                         // each is cleared before it is called
   std::unique_ptr<exec::Timer> timer_;  // made by begin()
   exec::WatchKey key_;
