@@ -68,6 +68,15 @@ def test_a_refusal_is_in_the_log_without_its_query(scene):
     assert '"/secret"' in line and "planted" not in line
 
 
+def test_a_refusal_shows_no_secret_of_its_paths(scene):
+    o, c = scene
+    with c.client() as client:
+        assert client.request("GET", o.url + "/secret;jsessionid=planted/x", [("X-Original-URL", "http://u:pla?planted@api/y;token=planted?z=planted")]).status == 403
+    until(lambda: any("refused by the rules of the origin" in line for line in c.output), what="the line")
+    line = next(line for line in c.output if "refused by the rules of the origin" in line)
+    assert '"/secret;jsessionid=***/x"' in line and '"http://***@api/y;token=***"' in line and "pla" not in line, line
+
+
 def test_http2_clients_have_the_same_rules(scene):
     o, c = scene
     with H2Client(c.address) as client:
