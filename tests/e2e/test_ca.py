@@ -49,6 +49,12 @@ def signed(folder, name, into):
     return leaf, key
 
 
+def test_processes_that_write_one_bundle_together_do_not_disturb_each_other(folder, tmp_path):
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: ca("bundle", folder, "--trust", tmp_path / "trust"), range(24)))
+    assert ssl.create_default_context(cafile=str(tmp_path / "trust" / "bundle.pem")).get_ca_certs()
+
+
 def listeners():
     """One on each loopback address, on the same port: which one `localhost` names first depends on the machine."""
     first = socket.create_server(("127.0.0.1", 0))

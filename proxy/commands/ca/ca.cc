@@ -43,7 +43,8 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-// Lets one process at a time continue, so that two that start together create one authority.
+// Lets one process at a time continue, so that two that start together create one authority, and none renames a file
+// that the other one is writing.
 Outcome lock(const std::string& dir, Fd& folder) {
   std::error_code error;
   std::filesystem::create_directories(dir, error);
@@ -91,9 +92,8 @@ Outcome init(const CaOptions& options, std::ostream& out) {
 
 Outcome bundle(const CaOptions& options, std::ostream& out, std::ostream& err) {
   const std::string& into = options.trust.empty() ? options.dir : options.trust;
-  std::error_code error;
-  std::filesystem::create_directories(into, error);
-  if (error) return into + ": " + error.message();
+  Fd folder;
+  if (Outcome error = lock(into, folder); !error.empty()) return error;
   const Result<tls::Bundle> made = tls::write_trust_bundle(options.dir, into);
   if (!made) return made.fault().detail;
   if (made->system == 0) err << "warning: the system has no certificates, so the bundle contains only the authority\n";
