@@ -21,7 +21,9 @@ void CredentialFiles::start(exec::Loop& loop, exec::Executor& background) {
 Duration CredentialFiles::postpone() {
   const auto all = origins_.all_credentials();
   const bool any = std::any_of(all.begin(), all.end(), [](const auto& one) { return one->has_files(); });
-  return any ? Duration::zero() : kFileInterval;
+  if (any) return Duration::zero();
+  metrics_.set_stale_credentials(0);  // a reload may have removed the files of the last round
+  return kFileInterval;
 }
 
 void CredentialFiles::work() {

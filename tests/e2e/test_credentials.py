@@ -164,6 +164,18 @@ def test_a_file_is_followed_through_the_exchange_of_its_folder(origin, carpool, 
     until(lambda: sent() == ["Bearer fourth"] and c.metric(STALE) == 0, what="the value of the file that came back")
 
 
+def test_a_file_that_a_reload_removes_is_not_stale(origin, carpool, tmp_path):
+    file = tmp_path / "key"
+    file.write_text("one")
+    o = origin()
+    c = carpool(origin=[origin_with(o, {"X-Api-Key": {"file": str(file)}})])
+    file.unlink()
+    until(lambda: c.metric(STALE) == 1, what="the metric of the vanished file")
+    c.config.write_text(re.sub(r"\[origin\.request\.headers\.X-Api-Key\]\nfile = .*\n", "", c.config.read_text()))
+    assert c.admin("POST", "/reload").status == 200
+    until(lambda: c.metric(STALE) == 0, what="no file that is stale")
+
+
 def test_a_rewritten_file_is_seen_too(origin, carpool, tmp_path):
     file = tmp_path / "key"
     file.write_text("one")
