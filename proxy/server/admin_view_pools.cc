@@ -58,6 +58,15 @@ admin::CredentialsState state_of(const Credentials& credentials, Instant now) {
   return state;
 }
 
+// Returns the state of an origin that has no pool: its files are followed, and its token is fetched, from the start on.
+std::optional<admin::CredentialsState> credentials_without_pool(const OriginRegistry& origins,
+                                                                const std::string& label) {
+  for (const Credentials* const one : origins.all_credentials()) {
+    if (one->label() == label) return state_of(*one, Clock::now());
+  }
+  return std::nullopt;
+}
+
 std::vector<admin::AddressInfo> addresses_of(const OriginRuntime& origin, Instant now) {
   std::vector<admin::AddressInfo> all;
   for (net::AddressSet::Info& one : origin.address_set->all(now)) {
@@ -115,7 +124,10 @@ std::vector<admin::PoolInfo> ServerAdminView::snapshots() const {
 }
 
 std::optional<admin::PoolInfo> ServerAdminView::declared(const std::string& origin) const {
-  return parts_.config.with([&](const config::Config& config) { return declared_pool(config, origin); });
+  std::optional<admin::PoolInfo> info =
+      parts_.config.with([&](const config::Config& config) { return declared_pool(config, origin); });
+  if (info) info->credentials = credentials_without_pool(parts_.origins, origin);
+  return info;
 }
 
 std::vector<admin::OriginInfo> ServerAdminView::origins() const {
@@ -165,7 +177,10 @@ std::optional<admin::PoolAnalysis> ServerAdminView::study(const std::string& ori
     study.refusals = parts_.intercept_leaves.refusals_at(origin);
     return study;
   }
-  return parts_.config.with([&](const config::Config& config) { return declared_study(config, origin); });
+  std::optional<admin::PoolAnalysis> study =
+      parts_.config.with([&](const config::Config& config) { return declared_study(config, origin); });
+  if (study) study->credentials = credentials_without_pool(parts_.origins, origin);
+  return study;
 }
 
 std::vector<std::string> ServerAdminView::paused() const {

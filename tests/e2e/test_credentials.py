@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import ssl
+import urllib.parse
 
 import pytest
 from harness.h2_client import H2Client
@@ -174,6 +175,19 @@ def test_a_file_that_a_reload_removes_is_not_stale(origin, carpool, tmp_path):
     c.config.write_text(re.sub(r"\[origin\.request\.headers\.X-Api-Key\]\nfile = .*\n", "", c.config.read_text()))
     assert c.admin("POST", "/reload").status == 200
     until(lambda: c.metric(STALE) == 0, what="no file that is stale")
+
+
+def test_the_admin_endpoint_shows_the_files_of_an_origin_without_a_pool(origin, carpool, tmp_path):
+    file = tmp_path / "key"
+    file.write_text("planted")
+    o = origin()
+    c = carpool(origin=[origin_with(o, {"X-Api-Key": {"file": str(file)}})])
+    place = "/pools/" + urllib.parse.quote(o.url, safe="")
+
+    assert c.get_json(place)["credentials"]["stale_files"] == 0
+    file.unlink()
+    until(lambda: c.get_json(place)["credentials"]["stale_files"] == 1, what="the file that vanished")
+    assert "1 file with credentials cannot be used; the last good value stays." in c.get_json(place + "/explain")["explanation"]
 
 
 def test_a_rewritten_file_is_seen_too(origin, carpool, tmp_path):
