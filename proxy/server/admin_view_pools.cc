@@ -18,8 +18,10 @@ namespace carpool::proxy {
 
 namespace {
 std::vector<metrics::Labelled> intercepts_of(const metrics::Registry& registry, const std::string& origin) {
+  const metrics::OriginSlot slot = registry.slot_of(origin);
+  if (slot == metrics::kOtherOrigin) return {};  // shared by the origins beyond [metrics] max_origins
   std::array<std::uint64_t, metrics::kIntercepts.size()> sums{};
-  registry.visit_origin(registry.slot_of(origin), [&](const std::string&, const metrics::OriginShard& shard) {
+  registry.visit_origin(slot, [&](const std::string&, const metrics::OriginShard& shard) {
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += shard.intercepts[i].read();
   });
   std::vector<metrics::Labelled> found;

@@ -58,6 +58,22 @@ def test_a_connect_that_arrives_during_the_drain_ends_here_too(scene, authority)
     assert c.wait() == 0 and o.targets() == ["/"]
 
 
+def test_explain_tells_nothing_of_connects_that_origins_share(origin, carpool, pki, authority):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pki.server, pki.server_key)
+    o, plain = origin(tls=context), [origin() for _ in range(2)]
+    c = carpool(origin=[{"uri": plain[0].url}, {"uri": "https://%s:%d" % (NAME, o.port), "intercept": True, "upstream": {"tls": {"ca_file": pki.ca}}}],
+                intercept={"ca_dir": str(authority.folder)}, metrics={"max_origins": 1})
+    c.authority = "%s:%d" % (NAME, o.port)
+    with inside(c, trusting(authority.ca)) as client:
+        assert client.get("/", host=c.authority).status == 200
+    with c.client() as client:
+        assert client.get(plain[1].url + "/").status == 200
+    until(lambda: c.metric(CONNECTS, origin="other", result="intercepted") == 1, what="the CONNECT")
+    for url in (plain[1].url, "https://" + c.authority):
+        assert "CONNECT" not in " ".join(c.get_json("/pools/%s/explain" % urllib.parse.quote(url, safe=""))["explanation"])
+
+
 def test_max_forwards_of_a_connect_means_nothing(scene, authority):
     """RFC 9110 §7.6.2: it applies to TRACE and OPTIONS alone."""
     o, c = scene()
