@@ -14,6 +14,8 @@ namespace {
 constexpr std::string_view kDurationShape = R"(a duration such as "250ms", "30s", "10m" or "1h")";
 constexpr std::string_view kSizeShape = R"(a size such as "0", "512B", "16KiB" or "1MiB")";
 
+constexpr std::string_view kNotUtf8 = "contains a byte that is not UTF-8, expected a text in UTF-8";
+
 std::string shown(std::string_view text) {
   constexpr std::size_t kShown = 80;
   return in_quotes(clipped(text, kShown)).append(text.size() > kShown ? "…" : "");
@@ -118,8 +120,18 @@ std::string check_word(const Setting& setting, const std::string& text) {
   return error;
 }
 
+// A variable may hold any bytes, but a printed configuration is UTF-8.
+bool is_utf8(std::string_view text) {
+  for (std::size_t size = 0; !text.empty(); text.remove_prefix(size)) {
+    size = first_character(text);
+    if (size == 0) return false;
+  }
+  return true;
+}
+
 std::string check_text(const Setting& setting, std::string& text) {
   if (text.find('\0') != std::string::npos) return "contains a NUL byte, expected a text without one";
+  if (!is_utf8(text)) return std::string(kNotUtf8);
   if (!setting.words.empty()) return check_word(setting, text);
   if (setting.form == nullptr) return {};
   const std::string error = setting.form->accept(text);
@@ -219,6 +231,7 @@ std::string to_secret(Raw raw, Secret& secret) {
   if (!table->only_texts)
     return unexpected("is hidden, as in a printed configuration, or has a value that is not text");
   if (secret.file.empty()) return unexpected("names no file");
+  if (!is_utf8(secret.file) || !is_utf8(secret.prefix)) return std::string(kNotUtf8);
   return {};
 }
 

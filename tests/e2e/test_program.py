@@ -161,6 +161,12 @@ def test_the_environment_fills_in(tmp_path):
     assert check(tmp_path, 'workers = "${N}"\n', env={"N": "none"}).returncode == 1
 
 
+def test_a_variable_that_is_not_utf8_is_a_mistake_with_its_place(tmp_path):
+    for text, key in (('[log]\nfile = "${X}"\n', "log.file"), ('[[origin]]\nuri = "https://a.test"\n[origin.request.headers]\nX-A = { file = "${X}" }\n', "X-A")):
+        done = check(tmp_path, text, env={b"X": b"/a\xff"})
+        assert done.returncode == 1 and "not UTF-8" in done.stderr and key in done.stderr, done
+
+
 def test_the_effective_configuration_can_be_fed_back(tmp_path):
     file = tmp_path / "c.toml"
     file.write_text('workers = 2\n[pool]\nsize = 8\n[[origin]]\nuri = "https://a.test"\nalias = ["a"]\n[origin.pool]\nsize = 3\n'
