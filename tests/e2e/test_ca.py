@@ -300,7 +300,8 @@ def test_a_stolen_key_signs_for_no_other_host(folder, tmp_path):
     ([], "needs init, bundle or env"), (["make", "d"], "`make` is not init, bundle or env"), (["init"], "needs a DIR"),
     (["init", "d"], "needs --host"), (["init", "d", "--host"], "--host needs a value"), (["init", "d", "--host", "*.example.com"], "*.example.com"),
     (["init", "d", "--host", "a:443"], "has a port"), (["init", "d", "--host", "a", "--days", "0"], "`0` is not a number of days"),
-    (["bundle", "d", "--host", "a"], "`--host` is for init"), (["env", "d", "e"], "`e` is an unexpected argument"),
+    (["bundle", "d", "--host", "a"], "`--host` is for init"), (["bundle", "d", "--days", "3"], "`--days` is for init"),
+    (["env", "d", "--replace"], "`--replace` is for init"), (["init", "d", "--host", "a", "--format", "plain"], "`--format` is for env"), (["env", "d", "e"], "`e` is an unexpected argument"),
     (["env", "d", "--trust", "t"], "`--trust` is for init and bundle"), (["bundle", "d/", "--trust", "d"], "needs another folder than DIR"),
     (["init", "d", "--host", "a", "--trust", "./e/../d"], "needs another folder than DIR"),
     (["env", "d", "--format", "json"], "`json` is not sh or plain"), (["init", "d", "--hosts", "a"], "`--hosts` is not known")])

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "base/ascii.h"
 #include "pool/origin.h"
@@ -76,6 +77,17 @@ std::string set_dir(CaOptions& options, std::string_view word) {
   return {};
 }
 
+// The action that a flag is for. `--trust` is for two.
+struct FlagUse {
+  std::string_view flag;
+  CaOptions::Action action;
+  std::string_view name;
+};
+constexpr std::array<FlagUse, 4> kFlagUses{{{"--host", CaOptions::Action::init, "init"},
+                                            {"--days", CaOptions::Action::init, "init"},
+                                            {"--replace", CaOptions::Action::init, "init"},
+                                            {"--format", CaOptions::Action::env, "env"}}};
+
 template <class Flags>
 std::string suggestion(std::string_view word, const Flags& flags) {
   const std::string meant = config::did_you_mean(word, flags, "");
@@ -93,6 +105,7 @@ class Parser {
     const std::size_t equals = std::min(word.find('='), word.size());
     flag_ = word.substr(0, equals);
     given_ = false;
+    flags_.push_back(flag_);
     if (flag_ == "--replace") options_.replace = given_ = true;
     if (flag_ == "--replace" && equals == word.size()) return {};
     constexpr std::array<std::string_view, 4> kWithValue{"--host", "--days", "--format", "--trust"};
@@ -109,7 +122,10 @@ class Parser {
     if (options_.dir.empty()) return "ca needs a DIR";
     const bool init = options_.action == Action::init;
     if (init && options_.hosts.empty()) return "ca init needs --host: the hosts whose certificates the authority signs";
-    if (!init && !options_.hosts.empty()) return "`--host` is for init";
+    for (const FlagUse& use : kFlagUses) {
+      const bool given = std::find(flags_.begin(), flags_.end(), use.flag) != flags_.end();
+      if (given && use.action != options_.action) return in_ticks(use.flag) + " is for " + std::string(use.name);
+    }
     if (options_.trust.empty()) return {};
     if (options_.action == Action::env) return "`--trust` is for init and bundle; env takes that folder as its DIR";
     if (same_folder(options_.trust, options_.dir)) return "`--trust` needs another folder than DIR, which has the key";
@@ -131,7 +147,8 @@ class Parser {
   }
 
   CaOptions& options_;
-  std::string flag_;  // the last flag
+  std::string flag_;                // the last flag
+  std::vector<std::string> flags_;  // all
   bool given_ = true;
 };
 
