@@ -190,6 +190,15 @@ def test_the_admin_endpoint_shows_the_files_of_an_origin_without_a_pool(origin, 
     assert "1 file with credentials cannot be used; the last good value stays." in c.get_json(place + "/explain")["explanation"]
 
 
+def test_a_probe_carries_no_field(origin, carpool):
+    o = origin()
+    c = carpool(origin=[origin_with(o, BEARER, pool={"health_check": {"probe": "HEAD /probe", "interval": "100ms"}})])
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+    until(lambda: "/probe" in o.targets(), what="the probe")
+    assert [s.message.all("authorization") for s in o.seen if s.message.target == "/probe"][0] == []
+
+
 def test_a_rewritten_file_is_seen_too(origin, carpool, tmp_path):
     file = tmp_path / "key"
     file.write_text("one")
