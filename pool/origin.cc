@@ -220,11 +220,12 @@ std::string_view split(std::string_view authority, std::string& host, std::strin
   return canonical_name(authority.substr(0, colon), host);
 }
 
-// Userinfo is masked up to the last `@`, because a password may contain every other delimiter.
+// Userinfo is masked up to the last `@`, because a password may contain every other delimiter; so is a query.
 Fault malformed(std::string_view error, std::string_view text) {
   constexpr std::size_t kShown = 80;
   const std::size_t at = text.rfind('@');
-  const std::string what = at == std::string_view::npos ? std::string(text) : "***" + std::string(text.substr(at));
+  std::string what = at == std::string_view::npos ? std::string(text) : "***" + std::string(text.substr(at));
+  if (const std::size_t query = what.find('?'); query != std::string::npos) what.replace(query + 1, what.size(), "***");
   std::string detail(error);
   detail.append(": `").append(clipped(what, kShown)).append(what.size() > kShown ? "…`" : "`");
   return {FaultKind::malformed_request, Side::client, std::move(detail)};

@@ -131,6 +131,13 @@ TEST(Origin, MasksUserinfoInItsError) {
   EXPECT_EQ(parse_origin("http://u:sec@ret/@h/x").fault().detail, "an origin must not have a path: `***@h/x`");
 }
 
+TEST(Origin, MasksAQueryInItsError) {
+  EXPECT_EQ(parse_origin("https://h/x?token=secret").fault().detail,
+            "an origin must not have a path: `https://h/x?***`");
+  EXPECT_EQ(parse_origin("https://u:sec?ret@h?token=sec?ret#x").fault().detail,
+            "an origin must not have a path: `***@h?***`");
+}
+
 TEST(Origin, RejectsAmbiguousText) {
   const std::vector<Refused> table{
       {"", "empty"},
