@@ -197,6 +197,8 @@ SESSIONS = [
     m("a client may reset any number of streams", H2 + "session_receive.cc", "!guard.reset_by_peer(open, now)", "false", HTTP),
     m("a stream's priority takes others' turns", H2 + "session_receive.cc", "require(nghttp2_session_change_extpri_stream_priority(session, frame.hd.stream_id, &in_turn, 1));", "", HTTP),
     m("a client may cause any number of resets", H2 + "session_send.cc", "role == H2Role::server && !guard.reset_made(now)", "false", HTTP),
+    m("a stream beyond the limit costs as much as an error", H2 + "session_send.cc", "!guard.refused(now)", "!guard.reset_made(now)", HTTP),
+    m("a client may be refused any number of streams", H2 + "session_send.cc", "role == H2Role::server && !guard.refused(now)", "false", HTTP),
     m("DATA of a stream that was reset is sent", H2 + "session_send.cc", "if (stream.reset_) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;", "", HTTP),
     m("one pull takes everything", H2 + "session_send.cc", "if (out->size() >= most_out) return NGHTTP2_ERR_WOULDBLOCK;", "", HTTP),
     m("a cut waits for ever", H2 + "session_send.cc", "if (stream->heads_ != 0) --stream->heads_;", "", HTTP),

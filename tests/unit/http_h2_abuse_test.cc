@@ -291,6 +291,24 @@ TEST(StreamsBeyondTheLimit, AreRefused) {
   EXPECT_NE(error_of(said, 7) == -1 && error_of(said, 0) == -1, true) << "refused, or the session ended";
 }
 
+// They are refused one by one, and the others are served. A client that goes on is an attacker.
+TEST(StreamsBeyondTheLimit, EndNoSessionWhoseClientDoesNotKnowTheLimitYet) {
+  Server server;
+  const unsigned most = H2Options().max_streams, many = 3 * most - 50;
+  std::string burst;
+  for (unsigned n = 0; n < many; ++n) burst += headers(2 * n + 1, get());
+  const std::string said = server.response_to(burst);
+  EXPECT_EQ(most, server.streams.size());
+  EXPECT_FALSE(server.session.over());
+  EXPECT_EQ(-1, error_of(said, 2 * most - 1));
+  EXPECT_EQ(7, error_of(said, 2 * most + 1));
+  EXPECT_EQ(7, error_of(said, 2 * many - 1));
+  unsigned id = 2 * many + 1;
+  for (; id < 4 * many && !server.session.over(); id += 2) server.response_to(headers(id, get()));
+  EXPECT_TRUE(server.session.over());
+  EXPECT_EQ(H2Abuse::resets, server.session.abuse());
+}
+
 TEST(ASession, UsesNoMoreMemoryThanItMay) {
   H2Options options;
   options.memory = 100 * 1024;

@@ -52,6 +52,8 @@ class H2Guard {
   bool reset_by_peer(Duration open, Instant now) { return open >= kLongOpen || resets_.withdraw(1, now); }
   // Counts a stream that this side resets because of an error of the peer. It costs more: no correct client causes it.
   bool reset_made(Instant now) { return resets_.withdraw(5, now); }
+  // Counts a stream beyond H2Options::max_streams. A client may open many before it has received that limit.
+  bool refused(Instant now) { return resets_.withdraw(1, now); }
 
   void note_request() { control_.credit(16); }
   void note_body() { control_.credit(4); }  // a frame with payload, in either direction

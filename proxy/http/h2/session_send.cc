@@ -77,9 +77,11 @@ void H2Impl::on_reset_sent(StreamId id, H2Error error) {
     case H2Error::flow_control_error:
     case H2Error::stream_closed:
     case H2Error::frame_size_error:
-    case H2Error::refused_stream:
       if (stream != nullptr && !stream->reset_) stream->violation_ = h2_error_name(error).data();
       if (role == H2Role::server && !guard.reset_made(now)) stop(H2Error::enhance_your_calm, H2Abuse::resets);
+      break;
+    case H2Error::refused_stream:
+      if (role == H2Role::server && !guard.refused(now)) stop(H2Error::enhance_your_calm, H2Abuse::resets);
       break;
     default:
       break;
