@@ -224,6 +224,7 @@ SESSIONS = [
     m("SETTINGS cost nothing", H2 + "callbacks.cc", "if (!ack) self.note(H2Guard::Frame::settings);", "", HTTP),
     m("PING costs nothing", H2 + "callbacks.cc", "if (!ack) self.note(H2Guard::Frame::ping);", "", HTTP),
     m("WINDOW_UPDATE costs nothing", H2 + "callbacks.cc", "self.note(H2Guard::Frame::window_update);", "", HTTP),
+    m("GOAWAY costs nothing", H2 + "callbacks.cc", "self.note(H2Guard::Frame::goaway);", "", HTTP),
     m("PRIORITY costs nothing", H2 + "callbacks.cc", "self.note(H2Guard::Frame::priority);", "", HTTP),
     m("empty CONTINUATION costs nothing", H2 + "callbacks.cc", "if (hd->length == 0) self.note(H2Guard::Frame::empty);", "", HTTP),
     m("a request that GOAWAY passed over counts as sent", H2 + "callbacks.cc", "self.on_never_sent(frame->hd.stream_id);", ";", HTTP,

@@ -170,6 +170,19 @@ TEST(AFloodOfControlFrames, EndsTheSession) {
   }
 }
 
+// A session that finishes its streams after the first ones is not idle.
+TEST(AFloodOfGoaways, EndsTheSession) {
+  const std::string one = frame(7, 0, 0, number(0) + number(0));
+  Server server;
+  server.receive(headers(1, get(), false));
+  EXPECT_EQ(-1, error_of(server.response_to(one + one + one), 0));
+  EXPECT_FALSE(server.session.over());
+  std::string many;
+  for (int k = 0; k < 300; ++k) many += one;
+  EXPECT_EQ(kCalm, error_of(server.response_to(many), 0));
+  EXPECT_EQ(H2Abuse::control, server.session.abuse());
+}
+
 TEST(AFloodOfEmptyFrames, EndsTheSession) {
   Server server;
   server.receive(headers(1, get(), false));

@@ -41,9 +41,10 @@ class H2Guard {
   explicit H2Guard(const H2Options& options)
       : resets_(static_cast<std::int32_t>(std::clamp<std::uint32_t>(2 * options.max_streams, 200, 2000)), 50) {}
 
-  enum class Frame : std::uint8_t { settings, ping, priority, window_update, empty };
+  // SETTINGS and GOAWAY cost most: the library visits every open stream for each of them.
+  enum class Frame : std::uint8_t { settings, ping, priority, window_update, empty, goaway };
   bool frame(Frame frame, Instant now) {
-    constexpr std::int32_t kCosts[] = {20, 4, 1, 1, 4};
+    constexpr std::int32_t kCosts[] = {20, 4, 1, 1, 4, 20};
     return control_.withdraw(kCosts[static_cast<std::size_t>(frame)], now);
   }
   // A client that gives up after its own deadline is no attacker: its streams were open for long, so it resets no more

@@ -36,6 +36,9 @@ int on_begin_frame(nghttp2_session* /*session*/, const nghttp2_frame_hd* hd, voi
     case NGHTTP2_WINDOW_UPDATE:
       self.note(H2Guard::Frame::window_update);
       break;
+    case NGHTTP2_GOAWAY:
+      self.note(H2Guard::Frame::goaway);
+      break;
     case NGHTTP2_DATA:
       if (hd->length == 0 && (hd->flags & NGHTTP2_FLAG_END_STREAM) == 0) self.note(H2Guard::Frame::empty);
       break;

@@ -45,7 +45,7 @@ std::string_view h2_refused_head_reason(FaultKind kind);
 enum class H2Abuse : std::uint8_t {
   none,
   resets,         // streams opened and reset, or made to be reset, faster than any real use requires
-  control,        // PING, SETTINGS, PRIORITY, WINDOW_UPDATE and empty frames without useful work between them
+  control,        // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, GOAWAY and empty frames without useful work between them
   continuations,  // a header block in too many frames
   header_list,    // a header block that far exceeds the limit when decoded
   memory,         // the session exceeded its memory limit
