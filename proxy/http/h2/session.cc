@@ -180,7 +180,7 @@ bool H2Session::over() const {
 
 Result<H2Stream*> H2Session::request(const H2Fields& fields, H2StreamUser& user, bool end, bool head_request) {
   H2Impl& self = change();
-  if (!self.has_memory_for(fields)) {
+  if (!self.has_memory_for(fields.bytes())) {
     return Fault{FaultKind::connection_terminated, Side::upstream, "too many requests wait to be sent"};
   }
   H2Stream& stream = self.open(0);
@@ -227,6 +227,7 @@ void H2Session::end(H2Stream& stream) {
 
 void H2Session::end(H2Stream& stream, const Fields& trailers) {
   if (stream.reset_ || stream.dead_) return;
+  if (impl_->may_send(stream, trailers)) return change().submit_trailers(stream, trailers);
   stream.trailers_ = trailers;
   end(stream);
 }

@@ -7,12 +7,12 @@
 namespace carpool::proxy::http {
 
 // Leaves an eighth for packing heads and for control frames: if that fails, the session fails.
-bool H2Impl::has_memory_for(const H2Fields& head) const {
-  return memory.in_use() + head.bytes() <= options.memory - options.memory / 8;
+bool H2Impl::has_memory_for(std::size_t head) const {
+  return memory.in_use() + head <= options.memory - options.memory / 8;
 }
 
 void H2Impl::inform(H2Stream& stream, const H2Fields& head) {
-  if (!has_memory_for(head)) return;
+  if (!has_memory_for(head.bytes())) return;
   ++stream.heads_;
   const std::vector<nghttp2_nv>& all = list(head);
   const int submitted =
@@ -22,7 +22,7 @@ void H2Impl::inform(H2Stream& stream, const H2Fields& head) {
 
 void H2Impl::respond(H2Stream& stream, const H2Fields& head) {
   ++stream.heads_;
-  if (waiting.empty() && has_memory_for(head)) return submit_head(stream, head);
+  if (waiting.empty() && has_memory_for(head.bytes())) return submit_head(stream, head);
   if (waiting_bytes + head.bytes() > options.memory) return submit_reset(stream, H2Error::internal_error);
   stream.head_ = std::make_unique<H2Fields>();
   stream.head_->copy_from(head);
@@ -40,7 +40,7 @@ void H2Impl::submit_head(H2Stream& stream, const H2Fields& head) {
 }
 
 void H2Impl::submit_waiting() {
-  while (!waiting.empty() && has_memory_for(*waiting.front().head_)) {
+  while (!waiting.empty() && has_memory_for(waiting.front().head_->bytes())) {
     H2Stream& stream = waiting.front();
     const std::unique_ptr<H2Fields> head = take_waiting(stream);
     submit_head(stream, *head);
@@ -52,6 +52,22 @@ bool H2Impl::refuse_waiting() {
   if (waiting.empty()) return false;
   submit_reset(waiting.front(), H2Error::internal_error);
   return true;
+}
+
+// Returns true if only `last`, the trailers, are left to send. Then they need no window (RFC 9113 §6.9). Otherwise
+// next_frame() sends them after the last DATA.
+bool H2Impl::may_send(const H2Stream& stream, const Fields& last) const {
+  const bool head = role == H2Role::client ? stream.head_sent_ : stream.responded_ && stream.head_ == nullptr;
+  if (!head || stream.backlog() != 0 || last.empty()) return false;
+  return has_memory_for(last.bytes() + 64 * last.size());
+}
+
+void H2Impl::submit_trailers(H2Stream& stream, const Fields& last) {
+  stream.ended_ = true;
+  const std::vector<nghttp2_nv>& all = list(last);
+  if (nghttp2_submit_trailer(session, stream.id_, all.data(), all.size()) != 0) {
+    submit_reset(stream, H2Error::internal_error);
+  }
 }
 
 std::unique_ptr<H2Fields> H2Impl::take_waiting(H2Stream& stream) {

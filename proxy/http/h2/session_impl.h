@@ -51,12 +51,14 @@ struct H2Impl {
   void release_memory();
 
   // ---- heads to send (session_heads.cc) ----
-  bool has_memory_for(const H2Fields& head) const;
+  bool has_memory_for(std::size_t head) const;
   void inform(H2Stream& stream, const H2Fields& head);
   void respond(H2Stream& stream, const H2Fields& head);
   void submit_head(H2Stream& stream, const H2Fields& head);
   void submit_waiting();
   bool refuse_waiting();
+  bool may_send(const H2Stream& stream, const Fields& last) const;
+  void submit_trailers(H2Stream& stream, const Fields& last);
   std::unique_ptr<H2Fields> take_waiting(H2Stream& stream);
 
   // ---- receiving (session_receive.cc) ----
