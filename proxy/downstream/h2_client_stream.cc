@@ -262,6 +262,7 @@ void H2ClientStream::on_exchange_end(AfterExchange next) {
 void H2ClientStream::forget() {
   inbox_ = {};
   received_trailers_.clear();
+  received_trailers_.shrink();
   key_.clear();
   ListHook<H2TodoTag>::unlink();
   client_.forget_pump(*this);

@@ -275,6 +275,7 @@ FLOW = [
     m("a client that reads nothing is not counted", C + "h2_client_close.cc", "session_.streams() != 0 || (message_waits_ && !write_queue_.empty())", "session_.streams() != 0", PLANE),
     m("an extended CONNECT breaks off like a plain one", C + "h2_client_stream.cc", "exchange_->request().protocol.empty() ? http::H2Error::connect_error : http::H2Error::cancel", "http::H2Error::connect_error", PLANE),
     m("a body begins its request within the read", C + "h2_client_stream.cc", "if (exchange_ != nullptr && !begun_) return inbox_.add(bytes);", "if (exchange_ != nullptr && !begun_) begin();", PLANE),
+    m("large trailers in the read of their head stay in memory", C + "h2_client_stream.cc", "received_trailers_.shrink();", "", PLANE),
     m("trailers in the read of their head are lost", C + "h2_client_stream.cc", "deliver_trailers(received_trailers_);", "", PLANE),
     m("the end of an HTTP/2 client's tunnel is lost", C + "h2_client_stream.cc", "if (exchange_ != nullptr && inbox_.take_end()) exchange_->on_tunnel_input_end();", "", PLANE),
     m("a client's chunk has no head", C + "h1_client_output.cc", "http::write_chunk_head(out.text(), bytes.size());", "", PLANE),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tests/unit/exchange_fixture.h"
+#include "tests/unit/heap_in_use.h"
 #include "tests/unit/http_h2_support.h"
 
 namespace carpool::proxy {
@@ -64,6 +65,28 @@ TEST_F(AClientOfHttp2, PassesOnWhatFollowsItsHeadInTheSameRead) {
   EXPECT_TRUE(has(origin(0).outgoing, "some bytes"));
   EXPECT_TRUE(has(origin(0).outgoing, "x-trailer: 1\r\n\r\n"));
   EXPECT_EQ(1U, idle()) << "the request was sent whole";
+}
+
+TEST_F(AClientOfHttp2, KeepsNoLargeTrailersThatArriveWithTheirHead) {
+  test::MemoryWire& one = ready();
+  // Returns how much more the heap holds after a request whose trailers arrive with its head, or later.
+  const auto after = [&](unsigned stream, std::size_t size, bool later) {
+    const std::string large(size, 'x');
+    const std::string head = http::headers(stream, post(), false), sum = http::headers(stream, {{"x-sum", large}});
+    const std::int64_t before = test::heap_in_use();
+    send(one, later ? head : head + sum);
+    if (dials() != 0) connect();
+    if (later) send(one, sum);
+    EXPECT_TRUE(has(origin(0).outgoing, large));
+    plane_.from_origin(0, test::kEmpty);
+    for (test::MemoryWire* wire : {&one, &origin(0)}) {
+      std::string().swap(wire->incoming);
+      std::string().swap(wire->outgoing);
+    }
+    return test::heap_in_use() - before;
+  };
+  after(1, 15'000, true);  // the loop keeps a batch for more
+  EXPECT_LT(after(3, 12'000, false), 8192);
 }
 
 // The end of a body of known length is no byte for an origin of HTTP/1.1. From then on only the response is awaited:

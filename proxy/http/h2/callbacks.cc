@@ -74,6 +74,7 @@ int on_frame_recv(nghttp2_session* /*session*/, const nghttp2_frame* frame, void
   switch (frame->hd.type) {
     case NGHTTP2_HEADERS:
       self.end_block(*frame);
+      self.forget_block();
       break;
     case NGHTTP2_DATA:
       if (frame->data.padlen != 0) self.on_padding(frame->hd.stream_id, frame->data.padlen);

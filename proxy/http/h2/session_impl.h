@@ -65,6 +65,7 @@ struct H2Impl {
   void begin_block(const nghttp2_frame& frame);
   void leave_out(H2Stream& stream);
   void end_block(const nghttp2_frame& frame);
+  void forget_block();
   void on_request_head(H2Stream& stream, bool end);
   void on_response_head(H2Stream& stream, bool end);
   void on_trailers(H2Stream& stream, bool end);

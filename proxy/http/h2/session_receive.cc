@@ -117,6 +117,17 @@ void H2Impl::end_block(const nghttp2_frame& frame) {
   role == H2Role::server ? on_request_head(*stream, end) : on_response_head(*stream, end);
 }
 
+// Frees the memory of large trailers, and of a large head that no owner swapped out, because a session at rest must not
+// keep it.
+void H2Impl::forget_block() {
+  trailers.clear();
+  trailers.shrink();
+  request.clear();
+  request.shrink();
+  response.clear();
+  response.shrink();
+}
+
 void H2Impl::malformed(H2Stream& stream, const char* why, FaultKind kind) {
   stream.violation_ = why;
   stream.violation_kind_ = kind;

@@ -186,10 +186,6 @@ void H2Impl::report_sent() {
 
 void H2Impl::release_memory() {
   memory.trim();
-  request.clear();
-  request.shrink();
-  response.clear();
-  response.shrink();
   while (!spare.empty()) {
     const std::unique_ptr<H2Stream> dies(&spare.pop_front());
   }
