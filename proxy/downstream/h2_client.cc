@@ -116,7 +116,7 @@ void H2Client::advance(std::uint32_t requests) {
     if (state_ == State::open) close_if_done();
   }
   advancing_ = false;
-  if (state_ == State::closed) return clients_.destroy_later(*this);
+  if (state_ == State::closed) return destroy_when_unused();
   arm_timer();
 }
 
@@ -274,6 +274,7 @@ void H2Client::recycle(H2ClientStream& request) {
   note_progress();
   --running_;
   free_.push_front(request);
+  if (state_ == State::closed && !advancing_) destroy_when_unused();
 }
 
 http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHead& head) {

@@ -32,7 +32,7 @@ void H2Client::drain() {
 }
 
 bool H2Client::end_if_idle() {
-  if (state_ != State::open || session_.streams() != 0 || draining_) return false;
+  if (state_ != State::open || session_.streams() != 0 || running_ != 0 || draining_) return false;
   drain();
   return true;
 }
@@ -57,7 +57,10 @@ void H2Client::close_if_done() {
   if (!session_.over()) return;
   // Running requests end with a connection whose client violated the protocol.
   const std::string& violation = session_.connection_error();
-  for (const auto& request : requests_) violation.empty() ? request->abandon() : request->break_off(violation);
+  for (const auto& request : requests_) {
+    if (request->outlives_stream()) continue;
+    violation.empty() ? request->abandon() : request->break_off(violation);
+  }
   if (write_queue_.empty()) linger();
 }
 
@@ -86,6 +89,7 @@ void H2Client::end() {
     if (write_all(budget)) transport_->shut_write();
   }
   close();
+  for (const auto& request : requests_) request->abandon();  // the tunnels that outlive their streams
 }
 
 void H2Client::close() {
@@ -94,11 +98,20 @@ void H2Client::close() {
   if (transport_->flooded()) context_.stats.note_tls_flood(peer());
   if (!counted_ && session_.abuse() != http::H2Abuse::none)
     context_.stats.count_abuse(http::h2_abuse_name(session_.abuse()));
-  for (const auto& request : requests_) request->abandon();
+  const bool advancing = std::exchange(advancing_, true);  // recycle() does not destroy it
+  for (const auto& request : requests_) {
+    if (!request->outlives_stream()) request->abandon();
+  }
+  advancing_ = advancing;
   timer_.disarm();
   exec::Deferred::unlink();
   context_.loop.forget(transport_->fd(), key_);
-  if (!advancing_) clients_.destroy_later(*this);
+  if (!advancing_) destroy_when_unused();
+}
+
+// Called when it has closed, and when a tunnel that outlived it ends.
+void H2Client::destroy_when_unused() {
+  if (running_ == 0) clients_.destroy_later(*this);
 }
 
 // ---- timeouts ----
@@ -126,7 +139,7 @@ Instant H2Client::idle_deadline() const {
 
 // Returns true if no request is open and the connection holds more memory than an idle one should.
 bool H2Client::holds_spares() const {
-  return session_.streams() == 0 && requests_.size() > kKeptRequests;
+  return session_.streams() == 0 && running_ == 0 && requests_.size() > kKeptRequests;
 }
 
 void H2Client::free_idle_streams() {

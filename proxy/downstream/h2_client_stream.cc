@@ -135,6 +135,10 @@ void H2ClientStream::on_end() {
 
 void H2ClientStream::on_closed(http::H2Error) {
   exec::assume_on_loop();
+  if (exchange_ != nullptr && exchange_->tunnelled() && complete_ && stream_->end_sent()) {  // closed in order
+    stream_ = nullptr;
+    return empty_inbox();
+  }
   const char* const violation = stream_ == nullptr ? nullptr : stream_->violation();
   violation == nullptr ? abandon() : break_off(violation);
 }
@@ -254,8 +258,8 @@ void H2ClientStream::on_exchange_end(AfterExchange next) {
       if (!ended_) client_.session().end(*stream);
       client_.session().leave(*stream);
     }
-    client_.flush_soon();
   }
+  client_.flush_soon();  // also arms its timer
   forget();
 }
 

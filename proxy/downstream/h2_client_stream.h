@@ -39,6 +39,9 @@ class H2ClientStream final : public ClientStream,
   // Must be called when the client read bytes of the frames of `pull` that had waited for its socket.
   void note_read_by_client(std::uint64_t pull) LOOP_ONLY;
   bool busy() const { return exchange_ != nullptr; }
+  // Returns true for a tunnel that both sides have ended, whose origin has not got all of the client's bytes yet: it
+  // continues without its stream, and without the client's connection.
+  bool outlives_stream() const { return exchange_ != nullptr && stream_ == nullptr; }
 
   // ---- ClientStream ----
   std::string_view peer() const override;

@@ -204,6 +204,73 @@ TEST_F(AClientOfHttp2, EndsATunnelInOrderAfterItsPeer) {
   EXPECT_FALSE(peer.cut);
 }
 
+// The peer that ended first still reads what the client sent before its end, also when the client has left.
+TEST_F(AClientOfHttp2, LosesNoByteOfATunnelThatItEndsAfterItsPeer) {
+  for (const bool leaves : {false, true}) {
+    SCOPED_TRACE(leaves);
+    test::MemoryWire& one = ready();
+    send(one, http::headers(1, {{":method", "CONNECT"}, {":authority", "a.test:80"}}, false));
+    ASSERT_EQ(1U, dials());
+    test::MemoryWire& peer = connect();
+    const std::size_t number = plane_.environment.wires.size() - 1;
+    plane_.from_origin(number, "", true);
+    peer.room = 3;
+    send(one, http::data(1, "last words"));
+    EXPECT_EQ("las", peer.outgoing);
+    EXPECT_EQ(-1, http::error_of(one.outgoing, 1));
+    if (leaves) send(one, "", true);
+    plane_.pass(10s);
+    EXPECT_FALSE(peer.gone);
+    const std::size_t closed = clients_.closed.size();
+    peer.room = SIZE_MAX;
+    plane_.from_origin(number, "", true);
+    EXPECT_EQ("last words", peer.outgoing);
+    EXPECT_TRUE(peer.gone && peer.shut);
+    EXPECT_FALSE(peer.cut);
+    EXPECT_EQ(leaves ? 1U : 0U, clients_.closed.size() - closed);
+    plane_.pass(61s);  // listen.idle_timeout
+    EXPECT_EQ(!leaves, one.shut);
+  }
+}
+
+// The same where the client ends first, and the end of its peer closes the stream.
+TEST_F(AClientOfHttp2, LosesNoByteOfATunnelThatItEndsBeforeItsPeer) {
+  test::MemoryWire& one = ready();
+  send(one, http::headers(1, {{":method", "CONNECT"}, {":authority", "a.test:80"}}, false));
+  ASSERT_EQ(1U, dials());
+  test::MemoryWire& peer = connect();
+  peer.room = 3;
+  send(one, http::data(1, "last words"));
+  peer.room = 0;
+  plane_.from_origin(0, "", true);
+  EXPECT_FALSE(peer.gone);
+  send(one, http::headers(3, {{":method", "CONNECT"}, {":authority", "a.test:80"}}, false));
+  EXPECT_EQ(1U, dials()) << "the connection serves other streams meanwhile";
+  peer.room = SIZE_MAX;
+  plane_.from_origin(0, "", true);
+  EXPECT_EQ("last words", peer.outgoing);
+  EXPECT_TRUE(peer.gone && peer.shut);
+  EXPECT_FALSE(peer.cut);
+}
+
+// When the process ends, nothing waits for the peer.
+TEST_F(AClientOfHttp2, TakesATunnelThatOutlivesItAlongWhenTheProcessEnds) {
+  test::MemoryWire& one = ready();
+  send(one, http::headers(1, {{":method", "CONNECT"}, {":authority", "a.test:80"}}, false));
+  ASSERT_EQ(1U, dials());
+  test::MemoryWire& peer = connect();
+  const std::size_t closed = clients_.closed.size();
+  plane_.from_origin(0, "", true);
+  peer.room = 3;
+  send(one, http::data(1, "last words"));
+  send(one, "", true);
+  EXPECT_EQ(closed, clients_.closed.size());
+  exec::assume_on_loop();
+  clients_.h2.front()->end();
+  EXPECT_EQ(closed + 1, clients_.closed.size());
+  EXPECT_TRUE(peer.gone && peer.cut);
+}
+
 // RFC 9113 §8.5; RFC 8441 §5.
 TEST_F(AClientOfHttp2, LearnsWhichKindOfTunnelBrokeOff) {
   constexpr int kCancel = 8, kConnectError = 10;

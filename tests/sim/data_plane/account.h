@@ -67,6 +67,8 @@ struct RequestRecord {
   std::uint64_t received = 0;
   std::uint32_t tails = 0;  // trailers
   std::size_t attempt = 0;  // the attempt whose response arrived; SIZE_MAX: a local reply
+  bool closed = false;      // over HTTP/2: both sides have ended its tunnel
+  std::uint64_t sent = 0;   // bytes of its tunnel that the origin received
   std::string method() const { return kMethods[plan.method % kMethodCount]; }
   // Noise may have altered the request or its response, so nothing can be checked.
   bool noisy() const {
@@ -222,6 +224,13 @@ class Account {
     const std::uint32_t end = attempt.response.end;
     const bool cut = end == ResponseEnd::reset || end == ResponseEnd::silent || attempt.wire->broken;
     if (!cut && one.received != attempt.response.size) complain(one, one.token + ": a tunnel lost bytes of its origin");
+  }
+  // At the end of a history: a tunnel that both sides have ended lost no byte of its client.
+  void check_closed_tunnels() {
+    for (const RequestRecord& one : requests) {
+      if (!one.closed || impatient || one.attempts.empty() || one.attempts.back().wire->broken) continue;
+      if (one.sent != one.plan.size) complain(one, one.token + ": a tunnel lost bytes of a client that had ended it");
+    }
   }
   // A client's tunnel was reset.
   void check_tunnel_cut(const RequestRecord& one) {

@@ -84,6 +84,8 @@ class PlaneHistory {
     for (const ClientLink& client_link : world_.client_links) {
       if (!client_link.client.done()) return "a client waits for ever: " + waiting_for(client_link.client);
     }
+    world_.account.check_closed_tunnels();
+    if (!world_.account.wrong.empty()) return world_.account.wrong;
     if (std::string wrong = world_.audit(); !wrong.empty()) return wrong;
     if (!drained_clients_leave()) return "a client that was told to leave keeps its connection";
     world_.stop();

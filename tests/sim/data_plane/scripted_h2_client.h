@@ -345,8 +345,10 @@ inline int ScriptedH2Client::on_close(nghttp2_session*, std::int32_t id, std::ui
   auto& self = *static_cast<ScriptedH2Client*>(user);
   Stream* const stream = self.find(id);
   if (stream == nullptr) return 0;
-  const RequestRecord& one = *stream->request;
+  RequestRecord& one = *stream->request;
   self.account_.log("stream closed", error);
+  // Bytes of a client that resets its connection, or is treated as an attacker, may not arrive.
+  one.closed = error == 0 && stream->tunnel && self.plan_.leaves_after == 0 && self.plan_.pieces == 0;
   if (error == 0 && one.ends == 0) self.account_.complain(one, one.token + ": a stream closed without an end");
   if (error != 0 && one.ends == 0 && !one.tunnels()) self.account_.check_cut(one);
   if (error != 0 && one.ends == 0 && stream->tunnel) self.account_.check_tunnel_cut(one);

@@ -42,6 +42,7 @@ class ScriptedTunnel {
       account_.complain(*request_, request_->token + ": a tunnel's origin received foreign, lost or doubled bytes");
     }
     received_ += bytes.size();
+    request_->sent = received_;
     const bool whole = received_ == request_->plan.size && name_.size() == kToken;
     if (whole && request_->plan.gives_up != 1) speak();  // otherwise it waits for the client's FIN
   }
