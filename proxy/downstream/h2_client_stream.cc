@@ -250,7 +250,8 @@ void H2ClientStream::on_exchange_end(AfterExchange next) {
   const http::H2Error error = error_of_cut();
   client_.context().exchanges.give_back(*std::exchange(exchange_, nullptr));
   if (http::H2Stream* stream = std::exchange(stream_, nullptr)) {
-    if ((next == AfterExchange::cut || next == AfterExchange::malformed_end) && !ended_) {
+    const bool broken = next == AfterExchange::cut || next == AfterExchange::malformed_end;
+    if (broken && (tunnel_ || !ended_)) {  // the origin's end does not end a tunnel
       client_.session().cut(*stream, error);
     } else if (next == AfterExchange::gone) {
       client_.session().reset(*stream, http::H2Error::cancel);

@@ -272,6 +272,20 @@ TEST_F(AClientOfHttp2, TakesATunnelThatOutlivesItAlongWhenTheProcessEnds) {
 }
 
 // RFC 9113 §8.5; RFC 8441 §5.
+TEST_F(AClientOfHttp2, LearnsThatATunnelBrokeOffAlsoAfterItsPeerHasEnded) {
+  constexpr int kConnectError = 10;
+  test::MemoryWire& one = ready();
+  send(one, http::headers(1, {{":method", "CONNECT"}, {":authority", "a.test:80"}}, false));
+  ASSERT_EQ(1U, dials());
+  connect();
+  plane_.from_origin(0, "", true);
+  EXPECT_EQ(-1, http::error_of(one.outgoing, 1));
+  plane_.pass(24h);  // request.idle_timeout
+  plane_.turn();
+  EXPECT_EQ(kConnectError, http::error_of(one.outgoing, 1));
+}
+
+// RFC 9113 §8.5; RFC 8441 §5.
 TEST_F(AClientOfHttp2, LearnsWhichKindOfTunnelBrokeOff) {
   constexpr int kCancel = 8, kConnectError = 10;
   test::MemoryWire& one = ready();
