@@ -233,6 +233,7 @@ SESSIONS = [
     m("SETTINGS cost nothing", H2 + "callbacks.cc", "if (!ack) self.note(H2Guard::Frame::settings);", "", HTTP),
     m("PING costs nothing", H2 + "callbacks.cc", "if (!ack) self.note(H2Guard::Frame::ping);", "", HTTP),
     m("WINDOW_UPDATE costs nothing", H2 + "callbacks.cc", "self.note(H2Guard::Frame::window_update);", "", HTTP),
+    m("the last GOAWAY includes what another one excludes", H2 + "session_receive.cc", "std::min(last_taken, nghttp2_session_get_last_proc_stream_id(session))", "nghttp2_session_get_last_proc_stream_id(session)", HTTP),
     m("GOAWAY costs nothing", H2 + "callbacks.cc", "self.note(H2Guard::Frame::goaway);", "", HTTP),
     m("PRIORITY costs nothing", H2 + "callbacks.cc", "self.note(H2Guard::Frame::priority);", "", HTTP),
     m("empty CONTINUATION costs nothing", H2 + "callbacks.cc", "if (hd->length == 0) self.note(H2Guard::Frame::empty);", "", HTTP),

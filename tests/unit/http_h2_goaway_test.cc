@@ -43,6 +43,30 @@ TEST(AStreamThatTheFinalGoawayExcludes, IsNotIncludedByAnotherOne) {
   EXPECT_EQ(pair.client.goaway.first, 1);
 }
 
+// Neither if the session ends at once: by its owner, for abuse, or because of an error that only the library detects.
+TEST(AStreamThatTheFinalGoawayExcludes, IsNotIncludedByTheEndOfItsSession) {
+  std::string pings, continuations = frame(1, 0, 5, block(get()));
+  for (int n = 0; n < 1100; ++n) pings += frame(6, 0, 0, "01234567");
+  for (int n = 0; n < 20; ++n) continuations += frame(9, 0, 5, literal("x", "y"));
+  for (const std::string& end : {std::string(), pings, continuations}) {
+    Pair pair;
+    pair.ask();
+    pair.exchange_more();
+    pair.ask();
+    const std::string crossing = pair.client.pull();
+    pair.server.session.goaway(H2Error::no_error);
+    pair.server.receive(crossing + end);
+    if (end.empty()) pair.server.session.terminate(H2Error::enhance_your_calm, H2Abuse::none);
+    unsigned goaways = 0;
+    for (const Frame& one : frames(pair.server.pull())) {
+      if (one.type != 7) continue;
+      ++goaways;
+      EXPECT_EQ(1U, code(one));
+    }
+    EXPECT_EQ(2U, goaways);
+  }
+}
+
 // The GOAWAY is sent between two parts of its head.
 TEST(AStreamThatTheFinalGoawayIncludes, IsProcessedAlthoughItsHeadIsIncomplete) {
   Pair pair;

@@ -131,7 +131,7 @@ Status H2Session::receive(std::string_view bytes, Instant now) {
   if (self.abuse == H2Abuse::none) self.abuse = abuse_of(error);
   self.terminating = true;
   const auto code = self.abuse == H2Abuse::none ? H2Error::protocol_error : H2Error::enhance_your_calm;
-  self.require(nghttp2_session_terminate_session(self.session, static_cast<std::uint32_t>(code)));
+  self.submit_last_goaway(code);
   return Fault{kind, side, nghttp2_strerror(error)};
 }
 

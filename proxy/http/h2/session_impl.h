@@ -88,6 +88,7 @@ struct H2Impl {
   template <class Pass>
   void pass_whole_heads(std::string_view bytes, const Pass& pass);
   void stop(H2Error error, H2Abuse why);
+  void submit_last_goaway(H2Error error);
 
   // ---- sending (session_send.cc) ----
   ssize_t next_frame(H2Stream& stream, nghttp2_session* of, StreamId id, std::size_t most, std::uint32_t& flags);
