@@ -168,7 +168,7 @@ MUTANTS = [
     m("a cancelled hedged attempt keeps its place in the queue", X + "hedged_attempt.cc", "has_lease ? abandon_attempt(pool::CloseCause::error) : origin_->destination->cancel(*this, loop_.now());", "if (has_lease) abandon_attempt(pool::CloseCause::error);", PLANE),
     m("a request that is not repeated uses a connection of any age", X + "exchange_borrow.cc", "want.max_idle = max_idle_age(origin);", ";", PLANE),
     m("the guess of an idle time exceeds half of idle_timeout", X + "exchange_borrow.cc", "half > Duration::zero() ? std::min(half, kGuess) : kGuess", "kGuess", PLANE),
-    m("a tunnel may use a session", X + "exchange_borrow.cc", "if (want.tunnel || request_values_->retries.h1_required())", "if (request_values_->retries.h1_required())", PLANE),
+    m("a tunnel may use a session", X + "exchange_borrow.cc", "if (want.tunnel || request_values_->retries.h1_required()) want.kind = pool::ProtocolMask::h1_only;", "if (request_values_->retries.h1_required()) want.kind = pool::ProtocolMask::h1_only;", PLANE),
     m("a retry goes to a replaced pool", X + "exchange_borrow.cc", "if (origin.is_replaced()) return borrow_from_new_destination(accepts);", "", PLANE),
     m("a hedged attempt takes an idle connection after a reload", X + "hedged_attempt.cc", "if (origin.is_replaced()) return owner_.on_hedge_failed();", "", PLANE),
     m("a request keeps waiting for the pool that a reload replaced", X + "exchange_borrow.cc", "if (info_.origin->is_replaced()) return leave_replaced(std::move(lease));", "", PLANE),
