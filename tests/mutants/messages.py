@@ -211,7 +211,7 @@ SESSIONS = [
     m("trailers overtake the bytes before them", H2 + "session_heads.cc", "!head || stream.backlog() != 0 || last.empty()", "!head || last.empty()", HTTP),
     m("an end without trailers is an empty head", H2 + "session_heads.cc", "stream.backlog() != 0 || last.empty()", "stream.backlog() != 0", HTTP),
     m("trailers use up the memory of heads", H2 + "session_heads.cc", "return has_memory_for(last.bytes() + 64 * last.size());", "return true;", HTTP),
-    m("trailers overtake the head of their request", H2 + "session_heads.cc", "role == H2Role::client ? stream.head_sent_", "role == H2Role::client ? true", HTTP),
+    m("trailers overtake the head of their request", H2 + "session_heads.cc", "stream.head_sent_", "true", HTTP),
     m("trailers overtake a head that waits", H2 + "session_heads.cc", "stream.responded_ && stream.head_ == nullptr", "stream.responded_", HTTP),
     m("trailers are left out", H2 + "session_send.cc", "stream.trailers_.empty()", "true", HTTP),
     m("a request that never left is processed", H2 + "session_streams.cc", "if (stream.never_sent_) error = H2Error::refused_stream;", "", HTTP,
