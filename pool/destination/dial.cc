@@ -301,7 +301,7 @@ void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fa
     refuse(*queue.first_wanting(ProtocolMask::h1_only), fault, actions);
   }
   // A connection that serves one request serves no waiter: then the dial is that of the first one alone.
-  const bool others_serve = serving() != 0;
+  const bool others_serve = serving() > 0;
   if (others_serve && (live.max_usage() != 1 || queue.size() != before)) return;
   while (!others_serve && !queue.empty() && supply.dials() == 0 && actions.step())
     refuse(*queue.first(), fault, actions);
