@@ -151,7 +151,7 @@ bool Destination::awaits_dial(const Borrower& waiter) const {
   const BorrowRequest& want = waiter.want_;
   if (want.new_connection_only || want.max_idle < Duration::zero()) return true;
   if (want.kind != ProtocolMask::h1_only) return impl_->serving() == 0;
-  return impl_->supply.held(Protocol::h1) <= impl_->tunnelling.load(std::memory_order_relaxed);
+  return !impl_->h1_serves();
 }
 
 Instant Destination::last_borrow() const {

@@ -128,6 +128,7 @@ struct Destination::Impl final : BudgetWaiter, DestinationState {
   }
   void refuse_after_failure(ProtocolMask asked, const Fault& fault, DeferredActions& actions) REQUIRES(mutex);
   void refuse_for_protocol(const Fault& fault, DeferredActions& actions) REQUIRES(mutex);
+  bool h1_serves() const REQUIRES(mutex);
   // Dials in progress and places being freed; the latter serve the waiters when they are free.
   std::uint32_t coming() const REQUIRES(mutex) { return supply.dials() + pending.disposing(); }
   // The number of borrowers that coming() will serve.

@@ -100,7 +100,7 @@ void Destination::Impl::note_dial_failure(const Fault& fault, Instant now) {
   ledger.fail(reason_of(fault));
   // The origin works, but refuses what one request needs: that request fails, unless an open connection may serve it.
   const bool of_request = fault.side == Side::client;
-  if (of_request && supply.held(Protocol::h1) == 0) return;
+  if (of_request && !h1_serves()) return;
   backoff.failed(now);
   if (of_request || fault.kind == FaultKind::rate_limited) return;  // in the latter case the origin was not asked
   circuit.failed(now);
@@ -311,10 +311,18 @@ void Destination::Impl::refuse_after_failure(ProtocolMask asked, const Fault& fa
 }
 
 // The origin was reached and does not support HTTP/1.1: each such dial refuses one of the waiters that need it, and
-// none of the others, which a session would serve.
+// none of the others, which a session would serve. An open connection serves one that needs none of its own.
 void Destination::Impl::refuse_for_protocol(const Fault& fault, DeferredActions& actions) {
-  if (supply.held(Protocol::h1) != 0 || queue.wanting(ProtocolMask::h1_only) <= supply.h1_dials()) return;
-  refuse(*queue.first_wanting(ProtocolMask::h1_only), fault, actions);
+  if (queue.wanting(ProtocolMask::h1_only) <= supply.h1_dials()) return;
+  Borrower& first = *queue.first_wanting(ProtocolMask::h1_only);
+  const BorrowRequest& want = first.want_;
+  const bool needs_own = live.max_usage() == 1 || want.new_connection_only || want.max_idle < Duration::zero();
+  if (needs_own || !h1_serves()) refuse(first, fault, actions);
+}
+
+// Returns true if a waiter for HTTP/1.1 will get an open connection. Tunnels never return.
+bool Destination::Impl::h1_serves() const {
+  return supply.held(Protocol::h1) > tunnelling.load(std::memory_order_relaxed);
 }
 
 // Returns the number of open connections that will be released to waiters eventually.

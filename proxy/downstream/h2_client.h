@@ -97,6 +97,7 @@ class H2Client final : public ClientConnection,
   void linger() LOOP_ONLY;
   void discard_input() LOOP_ONLY;
   void close() LOOP_ONLY;
+  void close_socket() LOOP_ONLY;
   void destroy_when_unused() LOOP_ONLY;
   void send_final_goaway() LOOP_ONLY;
   H2ClientStream& acquire_request() LOOP_ONLY;

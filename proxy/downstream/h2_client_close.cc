@@ -1,4 +1,6 @@
 // H2Client, closing: GOAWAY on drain, timeouts, and protocol abuse.
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -105,8 +107,15 @@ void H2Client::close() {
   advancing_ = advancing;
   timer_.disarm();
   exec::Deferred::unlink();
-  context_.loop.forget(transport_->fd(), key_);
+  running_ == 0 ? context_.loop.forget(transport_->fd(), key_) : close_socket();
   if (!advancing_) destroy_when_unused();
+}
+
+// The tunnels that outlive the connection keep this object and its descriptor. The client must not wait for them.
+void H2Client::close_socket() {
+  context_.loop.unwatch(transport_->fd(), key_);
+  transport_->shut_write();
+  ::shutdown(transport_->fd(), SHUT_RDWR);
 }
 
 // Called when it has closed, and when a tunnel that outlived it ends.

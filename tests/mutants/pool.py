@@ -63,6 +63,8 @@ MUTANTS = [
     m("one failed dial fails everyone", "pool/destination/dial.cc", "serving() > 0", "false", "unit"),
     m("a failed dial fails nobody where each needs a connection of its own", "pool/destination/dial.cc", "live.max_usage() != 1 || queue.size() != before", "true", "unit"),
     m("a dial that only one request needs fails others", "pool/destination/dial.cc", "if (fault.side == Side::client) return refuse_for_protocol(fault, actions);", "", "unit"),
+    m("a tunnel serves the waiters for HTTP/1.1", "pool/destination/dial.cc", "supply.held(Protocol::h1) > tunnelling.load(std::memory_order_relaxed)", "supply.held(Protocol::h1) != 0", "unit"),
+    m("a retry for HTTP/1.1 waits for a connection that it refuses", "pool/destination/dial.cc", "needs_own || !h1_serves()", "!h1_serves()", "unit"),
     m("a request that needs HTTP/1.1 makes its origin a failing one", "pool/destination/dial.cc", "if (of_request || fault.kind == FaultKind::rate_limited) return;", "if (fault.kind == FaultKind::rate_limited) return;", "unit"),
     m("dials in progress are not counted", "pool/destination/destination_impl.h", "supply.dials() + pending.disposing()",
       "pending.disposing()", "unit"),

@@ -12,7 +12,7 @@ UNITS = ("entry_state", "core", "supply", "pending_places", "connection_budget",
          "regression", "shared", "class_quota", "warm_up", "cancel_dials", "cool_down", "user_regression", "allocation", "no_memory",
          "idle_limit_learner", "operator_commands", "health_lease", "ledger", "slices", "states", "audit", "boundary", "causes", "random", "spread",
          "sizing", "replay_plan", "size_controller", "auto_size", "wanted_lease", "object_pool", "eviction", "stream_limit_learner", "tunnel_places",
-         "refused_stream", "blocks", "origin")
+         "refused_stream", "blocks", "origin", "sessions_only")
 COMPILER = ([shutil.which("ccache")] if shutil.which("ccache") else []) + [os.environ.get("CXX", "c++")]
 TOGETHER = 12
 FOLDERS = ("base", "exec", "pool", "tests/explorer", "tests/sim", "tests/unit")

@@ -75,5 +75,46 @@ TEST_F(AnOriginOfSessionsOnly, IsDialedAsBeforeHoweverManyDialsItRefused) {
   EXPECT_EQ(world.dials.size(), 1U);
 }
 
+// It has served HTTP/1.1 before. A tunnel serves no waiter.
+TEST_F(AnOriginOfSessionsOnly, RefusesAWaiterBesideATunnelAtOnce) {
+  limits.size = 8;
+  world.next_streams = 0;
+  TestBorrower& tunnel = waiting(only_http1());
+  world.dialed();
+  world.deliver_all();
+  ASSERT_EQ(tunnel.state, State::leased);
+  tunnel.lease.become_tunnel();
+  TestBorrower& socket = waiting(only_http1());
+  world.dial_failed(0, no_http1);
+  world.deliver_all();
+  EXPECT_EQ(socket.state, State::refused);
+  EXPECT_TRUE(world.dials.empty());
+}
+
+TEST_F(AnOriginOfSessionsOnly, RefusesNoneWhomABusyConnectionWillServe) {
+  limits.size = 8;
+  world.next_streams = 0;
+  TestBorrower& holder = waiting(only_http1());
+  world.dialed();
+  world.deliver_all();
+  TestBorrower& socket = waiting(only_http1());
+  TestBorrower& other = waiting();
+  BorrowRequest alone = only_http1();
+  alone.new_connection_only = true;
+  TestBorrower& retry = waiting(alone);
+  while (!world.dials.empty() && retry.state == State::waiting) {
+    world.dial_failed(0, no_http1);
+    world.deliver_all();
+  }
+  EXPECT_EQ(retry.state, State::refused) << "no open connection serves it";
+  EXPECT_EQ(socket.state, State::waiting);
+  EXPECT_EQ(other.state, State::waiting);
+  EXPECT_FALSE(snapshot().probing) << "the origin works";
+  EXPECT_LE(world.dials.size(), 2U) << "the dials pause";
+  holder.release();
+  world.deliver_all();
+  EXPECT_EQ(socket.state, State::leased);
+}
+
 }  // namespace
 }  // namespace carpool::pool
