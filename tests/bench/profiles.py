@@ -3,7 +3,7 @@
 
     tests/bench/profiles.py PEERBENCH [OPTIONS] [--json FILE]   # the load generator with its options; needs perf and root
 
-Runs the load generator with a runner that repeats each of its phases, at saturation and at the fixed rate, twice under perf: once to
+Runs the load generator with a runner that repeats each of its phases, at saturation and at the fixed rate or in bursts, twice under perf: once to
 count the proxy's system calls, once to sample its threads by the system call that they are in, or by the object file whose code they
 execute. perf's software clock inflates all times, so only the shares are kept; report_profiles.py applies them to the CPU time of the
 same phase without perf. Fails if perf takes no sample."""
@@ -117,7 +117,8 @@ def of_round(cell):
     """phase -> its CPU time without perf, its system calls per request and its shares."""
     if "error" in cell:
         sys.exit(cell["error"])
-    return {phase: {"cpu": round(cell[phase]["cpu_us"], 2), "calls": cell[phase]["calls"], "shares": cell[phase]["shares"]} for phase in ("sat", "rate")}
+    return {phase: {"cpu": round(cell[phase]["cpu_us"], 2), "calls": cell[phase]["calls"], "shares": cell[phase]["shares"]}
+            for phase in ("sat", "rate", "burst") if phase in cell}
 
 
 def run_with(words, runner_of, name):

@@ -243,6 +243,8 @@ CARPOOL=$PWD/build/release/carpool tests/bench/record.py tunnels PEERBENCH --sce
 CARPOOL=$PWD/build/release/carpool tests/bench/profiles.py PEERBENCH --scenarios S1,S2,S6,S8 --proxies carpool,haproxy,nginx --workers 1,2 --seconds 1 --rounds 2
 CARPOOL=$PWD/build/release/carpool tests/bench/profiles.py PEERBENCH --scenarios S4,S11 --proxies carpool,nghttpx,squid,relay --workers 1,2 --seconds 1 --rounds 2 \\
   --json tests/bench/results/profiles_others.json
+CARPOOL=$PWD/build/release/carpool tests/bench/profiles.py PEERBENCH --scenarios S3,S10 --proxies carpool,haproxy,nginx,nghttpx --workers 1,2 --seconds 1 --rounds 2 \\
+  --json tests/bench/results/profiles_more.json
 CARPOOL=$PWD/build/release/carpool tests/bench/tails.py PEERBENCH --scenarios S1,S3,S4,S8 --proxies carpool,haproxy,nginx,direct --workers 1,2 \\
   --seconds 1.5 --rounds 3
 tests/bench/record.py curve build/release/tests/bench/pool_curve
@@ -273,7 +275,7 @@ class Stored:
         self.client_handshakes = conditions.read(root, "client_handshakes")
         self.unix, self.scale = report_unix.Unix(conditions.read(root, "unix")), report_scale.Scale(conditions.read(root, "scale"))
         self.memory = report_memory.Memory(conditions.read(root, "memory"))
-        self.profiles = report_profiles.Profiles(conditions.read(root, "profiles"), conditions.read(root, "profiles_others"))
+        self.profiles = report_profiles.Profiles(*(conditions.read(root, name) for name in ("profiles", "profiles_others", "profiles_more")))
         self.tails = report_tails.Tails(conditions.read(root, "tails"))
 
     def conditions(self):

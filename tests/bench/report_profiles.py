@@ -4,7 +4,7 @@ import statistics
 from report_peers import NAMES, PEERS, SCENARIOS
 from tables import factor, number, pair, table
 
-PHASES = {"sat": "saturation", "rate": "fixed rate"}
+PHASES = {"sat": "saturation", "rate": "fixed rate", "burst": "all at once"}
 CALLS = ("send", "recv", "epoll_wait")
 TLS = ("libssl", "libcrypto")
 PLACES = [*CALLS, "other calls", "interrupts", "own", "TLS", "libraries"]
@@ -44,12 +44,15 @@ def medians(rounds):
 class Profiles:
     """The stored profiles, and those of the scenarios that have other peers."""
 
-    def __init__(self, stored, others):
+    def __init__(self, stored, *others):
         self.about = stored["conditions"]
-        self.cells = {(row["scenario"], row["proxy"], row["workers"]): row["rounds"] for row in stored["rows"] + others["rows"]}
+        self.cells = {(row["scenario"], row["proxy"], row["workers"]): row["rounds"] for one in (stored, *others) for row in one["rows"]}
 
-    def scenarios(self):
-        return list(dict.fromkeys(scenario for scenario, _, _ in self.cells))
+    def phases(self):
+        """(scenario, phase, its words) of all scenarios."""
+        for scenario in sorted({scenario for scenario, _, _ in self.cells}, key=lambda name: int(name[1:])):
+            some = next(rounds for (of, _, _), rounds in self.cells.items() if of == scenario)[0]
+            yield from ((scenario, phase, words) for phase, words in PHASES.items() if phase in some)
 
     def of(self, scenario, phase):
         """(proxy, workers, median CPU time, times, calls) of each cell, carpool first."""
@@ -82,11 +85,10 @@ def own_code(profiles, scenario, phase, proxies):
 
 def summary(profiles):
     rows = []
-    for scenario in profiles.scenarios():
-        for phase, words in PHASES.items():
-            of = limits(profiles, scenario, phase)
-            rows.append(["%s, %s" % (scenario, words), " / ".join(factor(ratio) for ratio, _ in of), " / ".join(factor(limit) for _, limit in of),
-                         pair(own_code(profiles, scenario, phase, ["carpool"]), 1), pair(own_code(profiles, scenario, phase, PEERS), 1)])
+    for scenario, phase, words in profiles.phases():
+        of = limits(profiles, scenario, phase)
+        rows.append(["%s, %s" % (scenario, words), " / ".join(factor(ratio) for ratio, _ in of), " / ".join(factor(limit) for _, limit in of),
+                     pair(own_code(profiles, scenario, phase, ["carpool"]), 1), pair(own_code(profiles, scenario, phase, PEERS), 1)])
     return table(["phase", "ratio to the best peer", "without own code", "own code, carpool", "own code, least of the peers"], rows)
 
 
@@ -107,8 +109,7 @@ shrinks: a proxy that is done sooner finds fewer events at a time."""
 
 def section(profiles):
     parts = [TEXT.format(rounds=profiles.about["rounds"]), summary(profiles), WHY]
-    for scenario in profiles.scenarios():
-        for phase, words in PHASES.items():
-            rows = [row(*one) for one in profiles.of(scenario, phase)]
-            parts.append("%s, %s, %s:\n\n%s" % (scenario, SCENARIOS[scenario], words, table(HEAD, rows)))
+    for scenario, phase, words in profiles.phases():
+        rows = [row(*one) for one in profiles.of(scenario, phase)]
+        parts.append("%s, %s, %s:\n\n%s" % (scenario, SCENARIOS[scenario], words, table(HEAD, rows)))
     return "\n\n".join(parts)
