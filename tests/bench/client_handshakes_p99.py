@@ -29,32 +29,6 @@ from harness.pki import Pki  # noqa: E402
 
 SIZE, TARGET = nginx_scene.SIZE, b"/kib"
 CLIENTS, RATE = 4, 200  # of each kind of the other clients
-NGINX = """daemon off; worker_processes 1; pid %(dir)s/pid%(number)s; error_log %(dir)s/error;
-events { worker_connections 4096; }
-http { access_log off; keepalive_requests 100000000; keepalive_timeout 300s; client_body_temp_path %(dir)s/body;
-  fastcgi_temp_path %(dir)s/f; proxy_temp_path %(dir)s/p; uwsgi_temp_path %(dir)s/u; scgi_temp_path %(dir)s/s;
-  server { listen 127.0.0.1:%(origin)d ssl backlog=1024; ssl_certificate %(cert)s; ssl_certificate_key %(key)s; root %(dir)s/www; } }
-"""
-CONFIG = """[[listen]]
-address = "127.0.0.1:%(proxy)d"
-[[listen]]
-address = "127.0.0.1:%(plain)d"
-origin = "https://localhost:%(origin)d"
-[admin]
-address = "127.0.0.1:%(admin)d"
-[upstream]
-protocols = ["h1"]
-[upstream.tls]
-ca_file = "%(ca)s"
-[intercept]
-ca_dir = "%(dir)s/ca"
-on_distrust = "fail"
-[[origin]]
-uri = "https://localhost:%(origin)d"
-intercept = true
-[log]
-access = false
-"""
 
 
 class Direct(Clients):
@@ -70,13 +44,13 @@ def scene(program):
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as ends:
         folder = pathlib.Path(name)
         pki = Pki(folder)
-        values = {"dir": folder, "cert": pki.server, "key": pki.server_key, "ca": pki.ca, "number": "",
+        values = {"dir": folder, "cert": pki.server, "key": pki.server_key, "ca": pki.ca,
                   **{what: free_port() for what in ("origin", "proxy", "plain", "admin", "beside")}}
-        (folder / "beside.conf").write_text(NGINX % {**values, "origin": values["beside"], "number": 2})
+        (folder / "beside.conf").write_text(nginx_scene.TLS_ORIGIN % {**values, "origin": values["beside"]})
         end_with(ends, subprocess.Popen(["nginx", "-c", folder / "beside.conf", "-p", folder], stderr=subprocess.DEVNULL))
         until_open(values["beside"])
         subprocess.run([program, "ca", "init", folder / "ca", "--host", "localhost"], check=True, stdout=subprocess.DEVNULL)
-        nginx_scene.start(ends, folder, program, NGINX, CONFIG, values)
+        nginx_scene.start(ends, folder, program, nginx_scene.TLS_ORIGIN, nginx_scene.INTERCEPTING, values)
         proxy, plain, authority, ca = ("127.0.0.1", values["proxy"]), ("127.0.0.1", values["plain"]), "localhost:%d" % values["origin"], folder / "ca/ca.pem"
         yield (values["admin"], {"carpool": Clients(proxy, authority, ca), "nginx": Direct(("127.0.0.1", values["beside"]), authority, pki.ca)},
                {"plain": Clients(plain, authority, ca, "127.0.0.2"), "intercepted": Clients(proxy, authority, ca, "127.0.0.2")})

@@ -26,33 +26,6 @@ sys.path.insert(0, str(conditions.ROOT / "tests/e2e"))
 from harness.pki import Pki  # noqa: E402
 
 SIZE, TARGET, RATE = nginx_scene.SIZE, b"/kib", 2000  # as in scenario S2
-NGINX = """daemon off; worker_processes 1; pid %(dir)s/pid; error_log %(dir)s/error;
-events { worker_connections 4096; }
-http { access_log off; keepalive_requests 100000000; keepalive_timeout 300s; client_body_temp_path %(dir)s/body;
-  fastcgi_temp_path %(dir)s/f; proxy_temp_path %(dir)s/p; uwsgi_temp_path %(dir)s/u; scgi_temp_path %(dir)s/s;
-  server { listen 127.0.0.1:%(origin)d ssl backlog=1024; ssl_certificate %(cert)s; ssl_certificate_key %(key)s; root %(dir)s/www; } }
-"""
-CONFIG = """workers = 1
-[[listen]]
-address = "127.0.0.1:%(proxy)d"
-[[listen]]
-address = "127.0.0.1:%(plain)d"
-origin = "https://localhost:%(origin)d"
-[admin]
-address = "127.0.0.1:%(admin)d"
-[upstream]
-protocols = ["h1"]
-[upstream.tls]
-ca_file = "%(ca)s"
-[intercept]
-ca_dir = "%(dir)s/ca"
-on_distrust = "fail"
-[[origin]]
-uri = "https://localhost:%(origin)d"
-intercept = true
-[log]
-access = false
-"""
 
 
 @contextlib.contextmanager
@@ -64,7 +37,7 @@ def scene(program):
         values = {"dir": folder, "cert": pki.server, "key": pki.server_key, "ca": pki.ca,
                   **{what: free_port() for what in ("origin", "proxy", "plain", "admin")}}
         subprocess.run([program, "ca", "init", folder / "ca", "--host", "localhost"], check=True, stdout=subprocess.DEVNULL)
-        process = nginx_scene.start(ends, folder, program, NGINX, CONFIG, values)
+        process = nginx_scene.start(ends, folder, program, nginx_scene.TLS_ORIGIN, "workers = 1\n" + nginx_scene.INTERCEPTING, values)
         authority = "localhost:%d" % values["origin"]
         yield (process, Clients(("127.0.0.1", values["proxy"]), authority, folder / "ca/ca.pem"),
                Clients(("127.0.0.1", values["plain"]), authority, folder / "ca/ca.pem"))

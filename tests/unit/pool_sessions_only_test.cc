@@ -18,6 +18,16 @@ struct AnOriginOfSessionsOnly : test::PoolScene {
     want.kind = ProtocolMask::h1_only;
     return want;
   }
+  // It has served HTTP/1.1 before.
+  TestBorrower& leased_http1() {
+    limits.size = 8;
+    world.next_streams = 0;
+    TestBorrower& holder = waiting(only_http1());
+    world.dialed();
+    world.deliver_all();
+    EXPECT_EQ(holder.state, State::leased);
+    return holder;
+  }
   const Fault no_http1{FaultKind::tls_protocol, Side::client, "no HTTP/1.1"};
 };
 
@@ -75,15 +85,9 @@ TEST_F(AnOriginOfSessionsOnly, IsDialedAsBeforeHoweverManyDialsItRefused) {
   EXPECT_EQ(world.dials.size(), 1U);
 }
 
-// It has served HTTP/1.1 before. A tunnel serves no waiter.
+// A tunnel serves no waiter.
 TEST_F(AnOriginOfSessionsOnly, RefusesAWaiterBesideATunnelAtOnce) {
-  limits.size = 8;
-  world.next_streams = 0;
-  TestBorrower& tunnel = waiting(only_http1());
-  world.dialed();
-  world.deliver_all();
-  ASSERT_EQ(tunnel.state, State::leased);
-  tunnel.lease.become_tunnel();
+  leased_http1().lease.become_tunnel();
   TestBorrower& socket = waiting(only_http1());
   world.dial_failed(0, no_http1);
   world.deliver_all();
@@ -92,11 +96,7 @@ TEST_F(AnOriginOfSessionsOnly, RefusesAWaiterBesideATunnelAtOnce) {
 }
 
 TEST_F(AnOriginOfSessionsOnly, RefusesNoneWhomABusyConnectionWillServe) {
-  limits.size = 8;
-  world.next_streams = 0;
-  TestBorrower& holder = waiting(only_http1());
-  world.dialed();
-  world.deliver_all();
+  TestBorrower& holder = leased_http1();
   TestBorrower& socket = waiting(only_http1());
   TestBorrower& other = waiting();
   BorrowRequest alone = only_http1();
