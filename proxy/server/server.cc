@@ -1,11 +1,11 @@
 #include "proxy/server/server.h"
 
-#include <cstdio>
 #include <random>
 #include <utility>
 
 #include "pool/directory/directory.h"
 #include "proxy/config/cores.h"
+#include "proxy/http/pseudonym.h"
 #include "proxy/net/loopback_owner.h"
 #include "proxy/server/otlp/otlp_exporter.h"
 #include "proxy/server/untracked_watch.h"
@@ -15,19 +15,15 @@
 namespace carpool::proxy {
 
 namespace {
-// RFC 9110 §7.6.3 allows a pseudonym instead of a host name. It is random per process, so that two sidecars in a row
-// are not mistaken for a loop.
-std::string draw_pseudonym() {
-  std::random_device device;
-  char text[20];
-  std::snprintf(text, sizeof text, "carpool-%08x", static_cast<unsigned>(device()));
-  return text;
+// The pseudonym differs per process, so that two sidecars in a row are not mistaken for a loop.
+std::uint32_t draw() {
+  return std::random_device()();
 }
 }  // namespace
 
 Server::Server(const config::Config& config)
     : config_(config),
-      pseudonym_(draw_pseudonym()),
+      pseudonym_(http::draw_pseudonym(draw)),
       metrics_(std::make_unique<metrics::Registry>(config.workers, config.metrics.max_origins)) {}
 
 Result<std::unique_ptr<Server>> Server::build(const config::Config& config, std::optional<config::Options> source) {
