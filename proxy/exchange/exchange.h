@@ -148,7 +148,6 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   // `client`: the lease was that of a connection which authenticated this client earlier.
   enum class LeasedFrom : std::uint8_t { pool, client };
   AttemptState begin_attempt(pool::Lease lease, LeasedFrom from) LOOP_ONLY;
-  bool dialed_now(const pool::Lease& lease) const LOOP_ONLY;
   StreamFailure unusable_failure() LOOP_ONLY;
   void expect_unsolicited(AttemptValues& attempt) LOOP_ONLY;
   std::optional<StreamFailure> unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) LOOP_ONLY;

@@ -35,7 +35,7 @@ void set_client_field(http::ForwardRules& rules, config::ClientField field, cons
 
 AttemptState Exchange::begin_attempt(pool::Lease lease, LeasedFrom from) {
   CARPOOL_ASSERT(!attempt_);
-  attempt_.emplace(std::move(lease));
+  attempt_.emplace(std::move(lease), context_.loop.now());
   attempt_->authenticated = from == LeasedFrom::client;
   note_lease(context_.loop.now());
   attempt_->upstream_stream = &begin_on(*streams_, attempt_->lease);
@@ -60,19 +60,12 @@ AttemptState Exchange::begin_attempt(pool::Lease lease, LeasedFrom from) {
   return AttemptState::alive;
 }
 
-// Returns true if the connection was dialed for this request. An unused one that is older was idle like one that
-// served: it may have received the 408 of an origin that was about to close it.
-bool Exchange::dialed_now(const pool::Lease& lease) const {
-  constexpr Duration kMaxNewAge = std::chrono::seconds(1);
-  return !lease.reused() && context_.loop.now() - static_cast<Connection&>(*lease).opened_at() < kMaxNewAge;
-}
-
 // Returns the failure of a connection that is not usable. A new one has ended, unless its origin sent bytes first:
 // another one would begin in the same way.
 StreamFailure Exchange::unusable_failure() {
   StreamFailure failure;
   failure.any_byte_sent = false;
-  if (dialed_now(attempt_->lease) && attempt_->upstream_stream->sent_before_request()) {
+  if (!attempt_->was_idle && attempt_->upstream_stream->sent_before_request()) {
     failure.fault = {FaultKind::malformed_response, Side::upstream, "the origin sent bytes before the request"};
     failure.any_byte_received = true;
     return failure;

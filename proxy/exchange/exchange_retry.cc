@@ -42,14 +42,14 @@ AttemptState Exchange::on_failure(StreamFailure failure) {
     return AttemptState::over;
   }
   if (failure.fault.side == Side::client) return cannot_be_sent(failure.fault);
-  const bool reused = attempt_->lease.reused();
+  const bool was_idle = attempt_->was_idle;
   const AttemptResult result =
-      failure.attempt_result(reused, info_.origin->protocols.h1, info_.origin->retry_on.reset());
+      failure.attempt_result(was_idle, info_.origin->protocols.h1, info_.origin->retry_on.reset());
   if (failure.ask_h1 && !info_.origin->protocols.h1) failure.fault.detail = kH1NotListed;
   const RetryDecision decision = decide_retry(result);
   note_failed_attempt(failure, decision.outcome);
   if (decision.outcome != RetryOutcome::retry) note_unrepeated(decision.outcome, result, failure.fault);
-  abandon_attempt(failure.connection_ended && reused ? pool::CloseCause::peer_closed : pool::CloseCause::error);
+  abandon_attempt(failure.connection_ended && was_idle ? pool::CloseCause::peer_closed : pool::CloseCause::error);
   if (failure.ask_h1) request_values_->retries.require_h1();
   if (decision.outcome == RetryOutcome::retry) {
     retry(decision.reason);

@@ -29,7 +29,7 @@ namespace {
 // Returns true for a 408 on a connection that is closed: its origin says that it saw no request (RFC 9110 §15.5.9), but
 // an application may mean something else by it.
 bool may_be_unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) {
-  return head.status == 408 && !head.keep_alive && attempt.lease.reused() && !attempt.lease.shared() &&
+  return head.status == 408 && !head.keep_alive && attempt.was_idle && !attempt.lease.shared() &&
          !attempt.authenticated && !attempt.informed;
 }
 
@@ -51,7 +51,7 @@ std::optional<StreamFailure> Exchange::unsolicited(const AttemptValues& attempt,
   const bool at_once = context_.loop.now() == attempt.begun;
   const bool interim = head.status < 200;
   if (!interim && head.keep_alive && head.status < 400 && !at_once) return std::nullopt;
-  if (dialed_now(attempt.lease) && !attempt.authenticated) return std::nullopt;
+  if (!attempt.was_idle && !attempt.authenticated) return std::nullopt;
   if (!attempt.upstream_stream->precedes_request()) return std::nullopt;
   StreamFailure failure = unsolicited_failure(head, " before it received the request");
   // An origin that announced its close processes no further request on the connection (RFC 9112 §9.6).
@@ -66,7 +66,7 @@ std::optional<AttemptState> Exchange::retry_unsolicited() {
   if (!may_be_unsolicited(*attempt_, *response_)) return std::nullopt;
   const StreamFailure failure = unsolicited_failure(*response_, " to the idle connection");
   if (hedge_pending()) return on_failure(failure);
-  const RetryDecision decision = decide_retry(AttemptResult::closed_reused);
+  const RetryDecision decision = decide_retry(AttemptResult::closed_idle);
   if (decision.outcome != RetryOutcome::retry) return std::nullopt;
   note_failed_attempt(failure, decision.outcome);
   abandon_attempt(pool::CloseCause::peer_closed);

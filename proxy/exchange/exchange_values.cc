@@ -5,6 +5,17 @@
 
 namespace carpool::proxy {
 
+namespace {
+// A session verifies its peer itself when it was idle.
+bool idle_before(const pool::Lease& lease, Instant leased) {
+  if (lease.reused() || lease.shared()) return lease.reused();
+  return static_cast<const Connection&>(*lease).opened_at() < leased - lease.waited();
+}
+}  // namespace
+
+AttemptValues::AttemptValues(pool::Lease&& taken, Instant leased)
+    : lease(std::move(taken)), was_idle(idle_before(lease, leased)) {}
+
 void AttemptValues::abandon(pool::CloseCause cause, Instant now) {
   const std::optional<pool::CloseCause> unclean = upstream_stream->abandon(cause, lease);
   if (lease) unclean ? lease.discard(*unclean, now) : lease.release(now);
@@ -13,8 +24,7 @@ void AttemptValues::abandon(pool::CloseCause cause, Instant now) {
 void AttemptValues::note_failure(const StreamFailure& failure, Instant now) {
   const bool unanswered = failure.connection_ended && !failure.any_byte_received;
   if (unanswered && lease.reused() && !lease.shared()) lease.note_no_response(now);
-  // An origin may close an idle connection at any time, so only the failure of a new connection counts.
-  if (!lease.reused() && !failure.unprocessed) static_cast<Connection&>(*lease).note_failure(now);
+  if (!was_idle && !failure.unprocessed) static_cast<Connection&>(*lease).note_failure(now);
 }
 
 }  // namespace carpool::proxy

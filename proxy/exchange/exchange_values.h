@@ -44,13 +44,16 @@ struct RequestValues {
 
 // AttemptValues: live from taking a lease to giving it back.
 struct AttemptValues {
-  explicit AttemptValues(pool::Lease&& taken) : lease(std::move(taken)) {}
+  AttemptValues(pool::Lease&& taken, Instant leased);
   // Ends an unfinished attempt: gives the upstream stream and the lease back.
   void abandon(pool::CloseCause cause, Instant now) LOOP_ONLY;
   // Reports the failure of the connection to the pool and to the connection's address.
   void note_failure(const StreamFailure& failure, Instant now) LOOP_ONLY;
 
   pool::Lease lease;
+  // The connection was idle before: it had served, or it was open before the attempt asked the pool. An origin closes
+  // an idle connection at any moment.
+  bool was_idle = false;
   UpstreamStream* upstream_stream = nullptr;
   http::MessageOrder response_order;  // order of the response's parts; a part that violates it is not forwarded
   Instant begun{};                    // the turn in which the head of the request was sent

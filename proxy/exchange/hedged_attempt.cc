@@ -77,7 +77,7 @@ void HedgedAttempt::on_refused(Fault /*fault*/) {
 }
 
 void HedgedAttempt::send(pool::Lease lease) {
-  attempt_.emplace(std::move(lease));
+  attempt_.emplace(std::move(lease), loop_.now());
   attempt_->hedged = true;
   leased_ = loop_.now();
   state_ = State::sent;
@@ -131,8 +131,7 @@ AttemptState HedgedAttempt::on_response_end() {
 AttemptState HedgedAttempt::on_failure(StreamFailure failure) {
   if (taken_over()) return owner_.on_failure(std::move(failure));
   attempt_->note_failure(failure, loop_.now());
-  return fail(failure.connection_ended && attempt_->lease.reused() ? pool::CloseCause::peer_closed
-                                                                   : pool::CloseCause::error);
+  return fail(failure.connection_ended && attempt_->was_idle ? pool::CloseCause::peer_closed : pool::CloseCause::error);
 }
 
 AttemptState HedgedAttempt::on_writable() {

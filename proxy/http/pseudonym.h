@@ -6,8 +6,8 @@
 
 namespace carpool::proxy::http {
 
-// Returns "carpool-" and eight hexadecimal digits, drawn anew until no three letters are in a row. Such a name contains
-// no word ("abc", "bad", "deadbeef") for which a filter or a test searches a message.
+// Returns "carpool-" and eight hexadecimal digits. Draws until no three letters are in a row: such a name contains no
+// word ("abc", "bad", "deadbeef") for which a filter or a test searches a message.
 std::string draw_pseudonym(std::uint32_t (&draw)());
 
 }  // namespace carpool::proxy::http

@@ -10,7 +10,7 @@ std::string_view not_repeated_reason(AttemptResult result, Repeatable request, b
       return "the origin had read the request";
     case AttemptResult::closed_new:
       return "the connection was new, so the origin may have processed the request";
-    case AttemptResult::closed_reused:
+    case AttemptResult::closed_idle:
     case AttemptResult::refused_status:
     case AttemptResult::reset:
     case AttemptResult::late:

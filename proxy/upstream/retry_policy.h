@@ -31,8 +31,8 @@ enum class AttemptResult : std::uint8_t {
   refused_stream,  // the origin declared the request unprocessed by RST_STREAM
   misdirected,     // the origin responded with 421: not on this connection
   unauthorized,    // the origin responded with 401 to the token, and another token was granted
-  closed_reused,   // a connection that had served before ended without a byte of a response
-  closed_new,      // like closed_reused, on a connection that had not served before
+  closed_idle,     // a connection that was idle before ended without a byte of a response
+  closed_new,      // like closed_idle, on a connection that was dialed for the request
   answered,        // a byte of a response arrived, 1xx included
   violated,        // the origin violated the protocol; the connection did not end
   refused_status,  // the origin responded with a status of request.retry_on
@@ -64,7 +64,7 @@ inline constexpr auto kRetryTable = [] {
       Row{unauthorized,      unauthorized,   no},   // unauthorized
       // An origin closes an idle connection at any moment. A request that met this close was most likely never read,
       // but that is not certain, so only a request whose repetition is harmless is sent again.
-      Row{idempotent_reused, no,             no},   // closed_reused
+      Row{idempotent_reused, no,             no},   // closed_idle
       Row{no,                no,             no},   // closed_new
       Row{no,                no,             no},   // answered
       Row{no,                no,             no},   // violated

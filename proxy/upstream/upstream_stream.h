@@ -36,19 +36,18 @@ struct StreamFailure {
   bool stream_reset = false;               // the origin reset the stream of a sound connection
   bool ask_h1 = false;  // the origin requires HTTP/1.1 (HTTP_1_1_REQUIRED), for an unprocessed request
 
-  // Returns how the attempt ended. `reused`: the connection had another borrower before, which was served if it was
-  // not a session.
-  AttemptResult attempt_result(bool reused) const {
+  // Returns how the attempt ended. `was_idle`: see AttemptValues.
+  AttemptResult attempt_result(bool was_idle) const {
     if (any_byte_received) return AttemptResult::answered;
     if (unprocessed == RetryReason::goaway) return AttemptResult::goaway;
     if (unprocessed == RetryReason::refused_stream) return AttemptResult::refused_stream;
     if (unprocessed || (connection_ended && !any_byte_sent)) return AttemptResult::not_sent;
     if (!connection_ended) return AttemptResult::violated;
-    return reused && !never_answered ? AttemptResult::closed_reused : AttemptResult::closed_new;
+    return was_idle && !never_answered ? AttemptResult::closed_idle : AttemptResult::closed_new;
   }
-  // Like attempt_result(reused), with the protocols and retry conditions of the origin. `on_reset`: request.retry_on
+  // Like attempt_result(was_idle), with the protocols and retry conditions of the origin. `on_reset`: request.retry_on
   // has "reset".
-  AttemptResult attempt_result(bool reused, bool allows_h1, bool on_reset) const;
+  AttemptResult attempt_result(bool was_idle, bool allows_h1, bool on_reset) const;
 };
 
 // AttemptState: returned by calls that may end the attempt. After `over` the upstream stream may already serve another

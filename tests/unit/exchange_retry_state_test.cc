@@ -38,14 +38,14 @@ TEST_F(TheRetries, FollowTheTableInEveryRow) {
 }
 
 TEST_F(TheRetries, StopAtMaxRetriesAfterClosedConnections) {
-  EXPECT_EQ(decide(AttemptResult::closed_reused), RetryOutcome::retry);
-  EXPECT_EQ(decide(AttemptResult::closed_reused), RetryOutcome::exhausted);
-  EXPECT_EQ(decide(AttemptResult::closed_reused, Repeatable::harmless, 2), RetryOutcome::retry);
+  EXPECT_EQ(decide(AttemptResult::closed_idle), RetryOutcome::retry);
+  EXPECT_EQ(decide(AttemptResult::closed_idle), RetryOutcome::exhausted);
+  EXPECT_EQ(decide(AttemptResult::closed_idle, Repeatable::harmless, 2), RetryOutcome::retry);
   EXPECT_EQ(retries_.idempotent(), 2U);
 }
 
 TEST_F(TheRetries, AreNoneAfterClosedConnectionsIfMaxRetriesIsZero) {
-  EXPECT_EQ(decide(AttemptResult::closed_reused, Repeatable::harmless, 0), RetryOutcome::exhausted);
+  EXPECT_EQ(decide(AttemptResult::closed_idle, Repeatable::harmless, 0), RetryOutcome::exhausted);
   EXPECT_EQ(decide(AttemptResult::not_sent, Repeatable::whole, 0), RetryOutcome::retry);
 }
 
@@ -66,7 +66,7 @@ TEST_F(TheRetries, StopAtOneNumberOfAttemptsWhateverTheReasons) {
     for (std::uint32_t idempotent = 0; idempotent <= max_retries; ++idempotent) {
       RetryState retries;
       for (std::uint32_t i = 0; i < idempotent; ++i) {
-        EXPECT_EQ(retries.decide(AttemptResult::closed_reused, Repeatable::harmless, max_retries, budget_).outcome,
+        EXPECT_EQ(retries.decide(AttemptResult::closed_idle, Repeatable::harmless, max_retries, budget_).outcome,
                   RetryOutcome::retry);
       }
       RetryDecision last;
@@ -82,7 +82,7 @@ TEST_F(TheRetries, StopAtOneNumberOfAttemptsWhateverTheReasons) {
 
 TEST_F(TheRetries, CostTheOriginsBudgetOnlyAfterAClosedConnection) {
   spend();
-  EXPECT_EQ(decide(AttemptResult::closed_reused), RetryOutcome::over_budget);
+  EXPECT_EQ(decide(AttemptResult::closed_idle), RetryOutcome::over_budget);
   EXPECT_EQ(retries_.attempts(), 1U) << "a denied retry is no attempt";
   for (const AttemptResult result : {AttemptResult::not_sent, AttemptResult::goaway, AttemptResult::refused_stream}) {
     EXPECT_EQ(decide(result, Repeatable::whole), RetryOutcome::retry);
@@ -95,7 +95,7 @@ TEST_F(TheRetries, ByConditionCostTheBudgetAndShareTheirNumberWithThoseAfterClos
        {AttemptResult::refused_status, AttemptResult::reset, AttemptResult::unconnected, AttemptResult::late}) {
     RetryState retries;
     EXPECT_EQ(retries.decide(result, Repeatable::harmless, 2, budget_).outcome, RetryOutcome::retry);
-    EXPECT_EQ(retries.decide(AttemptResult::closed_reused, Repeatable::harmless, 2, budget_).outcome,
+    EXPECT_EQ(retries.decide(AttemptResult::closed_idle, Repeatable::harmless, 2, budget_).outcome,
               RetryOutcome::retry);
     EXPECT_EQ(retries.decide(result, Repeatable::harmless, 2, budget_).outcome, RetryOutcome::exhausted);
     EXPECT_EQ(retries.idempotent(), 1U) << "only what met a stale connection is refunded";
@@ -131,7 +131,7 @@ TEST_F(TheRetries, TakeNothingFromTheBudgetOnceTheirNumberIsReached) {
   budget_.open(0, 0);
   RetryBudget untouched;
   untouched.open(0, 0);
-  EXPECT_EQ(decide(AttemptResult::closed_reused, Repeatable::harmless, 0), RetryOutcome::exhausted);
+  EXPECT_EQ(decide(AttemptResult::closed_idle, Repeatable::harmless, 0), RetryOutcome::exhausted);
   while (untouched.withdraw()) EXPECT_TRUE(budget_.withdraw());
   EXPECT_FALSE(budget_.withdraw());
 }

@@ -223,6 +223,13 @@ TEST_F(AdminClient, OfHttp10ReadsALongResponseUntilItsEnd) {
   EXPECT_EQ(received_.substr(received_.find("\r\n\r\n") + 4), expected());
 }
 
+// Returns a head without its Date, which may be a second later in another one.
+std::string without_date(std::string head) {
+  const std::size_t begin = head.find("\r\nDate: ");
+  EXPECT_NE(begin, std::string::npos) << head;
+  return begin == std::string::npos ? head : head.erase(begin, head.find("\r\n", begin + 2) - begin);
+}
+
 TEST_F(AdminClient, HeadReturnsTheHeadOfGetWithoutABody) {
   say("HEAD /pools HTTP/1.1\r\nHost: localhost\r\n\r\n");
   serve();
@@ -232,7 +239,7 @@ TEST_F(AdminClient, HeadReturnsTheHeadOfGetWithoutABody) {
   say(kAsk);
   serve();
   ASSERT_TRUE(complete());
-  EXPECT_EQ(received_.substr(0, received_.find("\r\n\r\n") + 4), head);
+  EXPECT_EQ(without_date(received_.substr(0, received_.find("\r\n\r\n") + 4)), without_date(head));
 }
 
 TEST_F(AdminClient, WhoLeavesBetweenTwoStepsLeavesNothing) {

@@ -16,7 +16,7 @@ constexpr std::array kAllResults{AttemptResult::not_sent,
                                  AttemptResult::unauthorized,
                                  AttemptResult::answered,
                                  AttemptResult::violated,
-                                 AttemptResult::closed_reused,
+                                 AttemptResult::closed_idle,
                                  AttemptResult::closed_new,
                                  AttemptResult::refused_status,
                                  AttemptResult::reset,
@@ -31,11 +31,11 @@ StreamFailure closed() {
 }
 
 TEST(TheRetryTable, RepeatsAHarmlessRequestWhoseReusedConnectionEndedWithoutAByte) {
-  EXPECT_EQ(retry_reason(AttemptResult::closed_reused, Repeatable::harmless), RetryReason::idempotent_reused);
+  EXPECT_EQ(retry_reason(AttemptResult::closed_idle, Repeatable::harmless), RetryReason::idempotent_reused);
 }
 
 TEST(TheRetryTable, NeverRepeatsAnotherRequestThatMayHaveBeenRead) {
-  EXPECT_EQ(retry_reason(AttemptResult::closed_reused, Repeatable::whole), std::nullopt);
+  EXPECT_EQ(retry_reason(AttemptResult::closed_idle, Repeatable::whole), std::nullopt);
 }
 
 TEST(TheRetryTable, RepeatsAnyWholeRequestThatWasProvedUnprocessed) {
@@ -78,9 +78,9 @@ TEST(TheRetryTable, SaysWhyForEveryRequestThatItDoesNotRepeat) {
       EXPECT_TRUE(told || retry_reason(result, request)) << static_cast<int>(result);
     }
   }
-  EXPECT_NE(not_repeated_reason(AttemptResult::closed_reused, Repeatable::whole, true).find("body"),
+  EXPECT_NE(not_repeated_reason(AttemptResult::closed_idle, Repeatable::whole, true).find("body"),
             std::string_view::npos);
-  EXPECT_NE(not_repeated_reason(AttemptResult::closed_reused, Repeatable::whole, false).find("idempotent"),
+  EXPECT_NE(not_repeated_reason(AttemptResult::closed_idle, Repeatable::whole, false).find("idempotent"),
             std::string_view::npos);
   EXPECT_NE(not_repeated_reason(AttemptResult::goaway, Repeatable::partial, true).find("replay_buffer"),
             std::string_view::npos);
@@ -120,7 +120,7 @@ TEST(AFailure, FollowsTheOriginsStatementAboutTheRequest) {
 
 TEST(AFailure, DistinguishesAnUnsentRequestFromAClosedConnection) {
   StreamFailure failure = closed();
-  EXPECT_EQ(failure.attempt_result(true), AttemptResult::closed_reused);
+  EXPECT_EQ(failure.attempt_result(true), AttemptResult::closed_idle);
   EXPECT_EQ(failure.attempt_result(false), AttemptResult::closed_new);
   failure.any_byte_sent = false;
   EXPECT_EQ(failure.attempt_result(true), AttemptResult::not_sent);
@@ -147,7 +147,7 @@ TEST(AFailure, IsAResetWhereTheOperatorNamesItAndNoByteCame) {
   for (const bool on_reset : {false, true}) {
     const AttemptResult otherwise = on_reset ? AttemptResult::reset : AttemptResult::closed_new;
     EXPECT_EQ(closed().attempt_result(false, true, on_reset), otherwise);
-    EXPECT_EQ(closed().attempt_result(true, true, on_reset), AttemptResult::closed_reused);
+    EXPECT_EQ(closed().attempt_result(true, true, on_reset), AttemptResult::closed_idle);
     StreamFailure stream;
     EXPECT_EQ(stream.attempt_result(false, true, on_reset), AttemptResult::violated) << "a malformed response";
     stream.stream_reset = true;

@@ -27,9 +27,9 @@ struct Pause {
 // One attempt, as its origin received it.
 struct AttemptRecord {
   ResponsePlan response;
-  bool session = false;  // over HTTP/2
-  bool reused = false;   // the connection had carried another request
-  bool owned = false;    // the connection authenticated the client
+  bool session = false;   // over HTTP/2
+  bool was_idle = false;  // the connection had carried another request, or was open before this one was sent
+  bool owned = false;     // the connection authenticated the client
   const VirtualWire* wire = nullptr;
   std::uint64_t consumed = 0;  // of that wire, before this attempt
   bool refused = false;        // the origin stated that it did not process it
@@ -312,14 +312,14 @@ inline void Account::check_replay(const RequestRecord& one, bool session_failed)
       !late)
     complain(one, one.token + " was taken from the connection that authenticated its client");
   const bool harmless = one.method() == "GET" || one.method() == "HEAD";
-  // A session counts as reused from its second lease on, and once it has answered.
+  // A session counts as one that was idle from its second lease on, and once it has answered.
   const bool unanswered = last.session ? session_failed || (last.wire->answered && last.wire->failed())
-                                       : last.reused && last.wire->consumed == last.consumed;
+                                       : last.was_idle && last.wire->consumed == last.consumed;
   const bool asked_for = late || (repeats && may_repeat(last));
   if (!last.refused && !(harmless && (unanswered || asked_for) && one.body_size() == 0)) {
     complain(one, one.token + " was repeated without proof that it was not processed: attempt " +
                       std::to_string(one.attempts.size()) + ", status " + std::to_string(last.response.status) +
-                      (last.session ? ", HTTP/2" : "") + (last.reused ? ", reused" : ", new") +
+                      (last.session ? ", HTTP/2" : "") + (last.was_idle ? ", was idle" : ", new") +
                       (last.wire->broken ? ", reset" : "") + (last.wire->gone ? ", closed" : ""));
   }
 }

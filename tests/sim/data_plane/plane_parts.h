@@ -22,7 +22,7 @@ namespace carpool::test {
 
 // A connection to an origin, from its dial to its close.
 struct OriginLink {
-  OriginLink(Account& account, std::size_t room) : wire(room), origin(account, wire) {}
+  OriginLink(Account& account, std::size_t room) : wire(room), origin(account, wire) { wire.clock = &account.now; }
   VirtualWire wire;
   ScriptedOrigin origin;
   pool::Destination* destination = nullptr;

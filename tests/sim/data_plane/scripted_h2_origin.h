@@ -132,7 +132,7 @@ class ScriptedH2Origin {
     stream.attempt = one.attempts.size();
     AttemptRecord& attempt = one.attempts.emplace_back();
     if (stream.attempt < one.plan.responses.size()) attempt.response = one.plan.responses[stream.attempt];
-    attempt.reused = id != 1;
+    attempt.was_idle = id != 1;
     attempt.wire = &wire_;
     attempt.session = true;
     attempt.consumed = wire_.consumed;

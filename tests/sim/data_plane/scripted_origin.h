@@ -55,7 +55,7 @@ class ScriptedOrigin {
     AttemptRecord& attempt = current_->attempts.emplace_back();
     const auto& responses = current_->plan.responses;
     if (current_->attempts.size() <= responses.size()) attempt.response = responses[current_->attempts.size() - 1];
-    attempt.reused = served_++ != 0;
+    attempt.was_idle = served_++ != 0 || wire_.opened < wire_.first_write.value_or(Instant{});
     attempt.wire = &wire_;
     attempt.consumed = wire_.consumed;
     received_ = 0;

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "proxy/net/transport.h"
 #include "tests/sim/copied_splice.h"
 #include "tests/sim/data_plane/held_memory.h"
@@ -115,11 +117,16 @@ struct VirtualWire {
   bool drained = false;        // the proxy was told to let its client go
   bool cut = false;            // by a reset
   WireObserver* observer = nullptr;
+  const Instant* clock = nullptr;      // of a wire to an origin
+  Instant opened{};                    // when the proxy got it
+  std::optional<Instant> first_write;  // by the proxy
 };
 
 class VirtualTransport final : public proxy::net::Transport {
  public:
-  explicit VirtualTransport(VirtualWire& wire) : Transport(Fd(wire.fd)), wire_(wire) {}
+  explicit VirtualTransport(VirtualWire& wire) : Transport(Fd(wire.fd)), wire_(wire) {
+    if (wire.clock != nullptr) wire.opened = *wire.clock;
+  }
   ~VirtualTransport() override {
     wire_.gone = true;
     wire_.cut = cut_;
@@ -155,6 +162,7 @@ class VirtualTransport final : public proxy::net::Transport {
     writable_ = taken == wanted;
     wire_.full = !writable_;
     if (taken == 0) return {};
+    if (wire_.clock != nullptr && !wire_.first_write) wire_.first_write = *wire_.clock;
     return {proxy::net::Io::ok, taken, 0, {}};
   }
   // Two of three wires are those of plain sockets, the others are like TLS.
