@@ -16,11 +16,12 @@ requests = pytest.mark.parametrize("request_update", [NOT_REQUESTED, REQUESTED],
 
 
 def flood(peer, request_update):
-    """Returns whether the connection ended before all of it was sent and read."""
+    """Returns whether the connection ended."""
     sent = 0
     while sent < PLENTY and peer.update_key(request_update):
         sent += 1
-    return sent < PLENTY or peer.receive() == b""
+    # A slow reader leaves all of it in the sockets, and its settings of HTTP/2 may come first.
+    return sent < PLENTY or any(peer.receive() == b"" for _ in range(PLENTY))
 
 
 def logged(c, text):
