@@ -19,11 +19,21 @@
 
 namespace carpool::exec {
 
-// Readiness of a descriptor. `hangup` covers RDHUP, HUP and ERR: the peer closed or the socket failed.
+// Readiness of a descriptor. `hangup` covers RDHUP, HUP and ERR: the peer closed or the socket failed. `urgent`: TCP's
+// urgent data is pending, at which a read stops before the rest of the input.
 struct Ready {
   bool readable = false;
   bool writable = false;
   bool hangup = false;
+  bool urgent = false;
+
+  Ready& operator|=(Ready more) {
+    readable |= more.readable;
+    writable |= more.writable;
+    hangup |= more.hangup;
+    urgent |= more.urgent;
+    return *this;
+  }
 };
 
 // Receives edge-triggered readiness of an object of this loop only (a client, a dial, a listener).

@@ -22,7 +22,7 @@ constexpr std::size_t kMailPerTurn = 1024;
 constexpr std::size_t kDeferredPerTurn = 4096;
 constexpr std::size_t kTimersPerTurn = 512;
 constexpr std::size_t kScratch = std::size_t{64} * 1024;
-constexpr std::uint32_t kStreamInterest = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+constexpr std::uint32_t kStreamInterest = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
 Fault system_fault(const char* what, int error) {
   const bool out_of = error == EMFILE || error == ENFILE || error == ENOSPC || error == ENOMEM;
@@ -52,7 +52,8 @@ int libuv_wait_ms(uv_loop_t& uv) {
 Ready ready_from(std::uint32_t events) {
   return {.readable = (events & EPOLLIN) != 0,
           .writable = (events & EPOLLOUT) != 0,
-          .hangup = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0};
+          .hangup = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0,
+          .urgent = (events & EPOLLPRI) != 0};
 }
 
 }  // namespace

@@ -41,8 +41,7 @@ class PlainTransport final : public Transport {
     if (received < 0) return failed(readable_, "read failed");
     if (received == 0) return ended();
     const auto bytes = static_cast<std::size_t>(received);
-    // A short read emptied the socket; but after a hang-up no further event announces the remaining data.
-    readable_ = bytes == into.size() || hangup_;
+    readable_ = bytes == into.size() || reads_to_end_;
     return {Io::ok, bytes, 0, {}};
   }
 

@@ -90,12 +90,13 @@ class Transport {
     readable_ |= ready.readable || ready.hangup || (ready.writable && read_needs_write_);
     writable_ |= ready.writable || ready.hangup;
     hangup_ |= ready.hangup;
+    reads_to_end_ |= ready.hangup || ready.urgent;
   }
   // Removes the descriptor from a plain transport that is destroyed next.
   Fd release_socket() { return std::move(fd_); }
   // Must be called before another loop watches it: the new registration reports the current state.
   void forget_readiness() {
-    readable_ = hangup_ = false;
+    readable_ = hangup_ = reads_to_end_ = false;
     writable_ = true;
   }
   bool maybe_readable() const { return readable_ || pending_; }
@@ -109,9 +110,12 @@ class Transport {
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
   Fd fd_;
-  bool readable_ = false;  // cleared by EAGAIN, and by a short recv while no hangup was seen
+  bool readable_ = false;  // cleared by EAGAIN, and by a short recv unless reads_to_end_
   bool writable_ = true;   // cleared by EAGAIN or a short write
   bool hangup_ = false;
+  // After a short recv the socket may have more input, which no further event announces: a hang-up was seen, or urgent
+  // data, at which a recv stops.
+  bool reads_to_end_ = false;
   bool cut_ = false;               // the end must not look orderly
   bool pending_ = false;           // TLS: input is buffered in user space, where no event announces it
   bool partial_ = false;           // TLS: part of a record was read from the socket

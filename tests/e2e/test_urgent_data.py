@@ -1,5 +1,9 @@
 """TCP's urgent data from an origin inside a long body or a tunnel: no proxy passes it on, and what follows it arrives."""
+import contextlib
+import os
+import signal
 import socket
+import threading
 
 import pytest
 
@@ -36,3 +40,56 @@ def test_a_tunnel_goes_on_behind_it(peer, carpool, workers):
         client.send(b"hello\r\n\r\n")
         assert client.exactly(2 * len(HALF)) == 2 * HALF
         assert client.at_end()
+
+
+# ---- all of it has arrived before the proxy reads: a read stops at the urgent byte, and no event follows ----
+
+LETTERS = b"before" + b"behind"
+
+
+def send_at_once(sock, half=6):
+    """Sends LETTERS with an urgent byte inside, below TLS if there is any."""
+    sock.sendall(LETTERS[:half])
+    with socket.socket(fileno=os.dup(sock.fileno())) as raw:
+        raw.send(b"!", socket.MSG_OOB)
+    sock.sendall(LETTERS[half:])
+
+
+@contextlib.contextmanager
+def stopped(c):
+    """Stops the program, so that it finds all of the bytes at once."""
+    c.signal(signal.SIGSTOP)
+    yield
+    c.signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+def test_a_response_that_is_there_at_once_arrives_whole(origin, carpool, pki, context, tls):
+    asked, go, sent = threading.Event(), threading.Event(), threading.Event()
+
+    def handler(exchange):
+        exchange.read_body()
+        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(LETTERS))
+        asked.set()
+        go.wait(20)
+        send_at_once(exchange.stream.sock)
+        sent.set()
+    o, c = origin(handler, **({"tls": context} if tls else {})), carpool(upstream={"tls": {"ca_file": pki.ca}})
+    with c.client() as client:
+        client.ask("GET", o.url + "/")
+        assert client.head().status == 200 and asked.wait(20)
+        with stopped(c):
+            go.set()
+            assert sent.wait(20)
+        assert client.exactly(len(LETTERS)) == LETTERS
+
+
+def test_a_request_that_is_there_at_once_arrives_whole(origin, carpool):
+    o, c = origin(), carpool()
+    with c.client() as client:
+        assert client.get(o.url + "/").status == 200
+        with stopped(c):
+            client.send(b"POST %s/ HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (o.url.encode(), len(LETTERS)))
+            send_at_once(client.sock)
+        assert client.response("POST").status == 200
+    assert o.seen[-1].message.body == LETTERS

@@ -236,6 +236,7 @@ FLOW = [
     m("a closed session stays in the pool", U + "h2/connection.cc", "schedule_flush();\n  retire(cause);", "schedule_flush();", SIM),
     m("broken streams are not ended", U + "h2/connection.cc", "broken_.pop_front().report_failure();", "broken_.pop_front();", SIM),
     m("an unanswered PING does not close the session", U + "h2/connection.cc", "now < ping_sent_at_ + ping_timeout()", "true", STREAMS),
+    m("what follows urgent data waits for an event", "proxy/net/plain_transport.cc", "bytes == into.size() || reads_to_end_", "bytes == into.size()", "net_tests"),
     m("a failed write hides a response", U + "h2/connection.cc", "  transport().on_readiness({.readable = true, .writable = false, .hangup = true});\n", "", STREAMS),
     m("a request waits for a session that is going away", U + "h2/stream.cc", "if (stream_->head_sent()) return;", "return;", STREAMS),
     m("a session sends while it receives", U + "h2/connection.cc", "!session_.receiving() && (silent || suspect_)", "silent || suspect_", STREAMS),

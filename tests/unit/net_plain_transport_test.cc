@@ -67,6 +67,18 @@ TEST(PlainTransport, LooksAgainAfterAShortReadOnceAHangUpWasSeen) {
   EXPECT_EQ(pair.transport->read(pair.buffer).io, Io::eof);
 }
 
+TEST(PlainTransport, LooksAgainAfterAReadThatUrgentDataStopped) {
+  PlainPair pair;
+  pair.say("before");
+  ASSERT_EQ(::send(pair.peer.get(), "!", 1, MSG_OOB), 1);
+  pair.say("behind");
+  pair.transport->on_readiness({.readable = true, .urgent = true});
+  EXPECT_EQ(pair.read().bytes, 6U);
+  EXPECT_TRUE(pair.transport->maybe_readable());  // the rest has arrived, and no event will report it
+  EXPECT_EQ(pair.read().bytes, 6U);
+  EXPECT_EQ(std::string_view(pair.buffer.data(), 6), "behind");
+}
+
 TEST(PlainTransport, GathersPiecesIntoOneWrite) {
   PlainPair pair;
   const std::array pieces{piece("head\r\n\r\n"), piece(""), piece("body")};

@@ -8,9 +8,7 @@ bool HandshakeTask::on_readiness(TlsTransport& transport, exec::Ready ready) {
     return true;
   }
   if (!missed_) missed_.emplace();
-  missed_->readable |= ready.readable;
-  missed_->writable |= ready.writable;
-  missed_->hangup |= ready.hangup;
+  *missed_ |= ready;
   return false;
 }
 

@@ -35,7 +35,7 @@ int SocketBio::read(BIO* bio, char* into, std::size_t size, std::size_t* bytes_r
   if (count > 0) {
     if (!stream.admits({into, static_cast<std::size_t>(count)})) return 0;
     *bytes_read = static_cast<std::size_t>(count);
-    stream.readable_ = *bytes_read == size || stream.hangup_;
+    stream.readable_ = *bytes_read == size || stream.reads_to_end_;
     return 1;
   }
   stream.fin_ = count == 0;
