@@ -24,7 +24,7 @@ RESERVE = 4 * 1024 * 1024  # what an idle process keeps differs by 1 to 2 MiB: t
 exactly = pytest.mark.skipif(TSAN, reason="time and memory are TSan's")
 ROUNDS, PHASE = 8, 0.15
 SLICE = 0.003  # seconds of CPU time taken by another process
-ATTEMPTS = 3  # noise of the machine only ever adds
+ATTEMPTS = 10  # noise of the machine only ever adds
 
 
 def place(origin):

@@ -410,6 +410,8 @@ def test_a_connection_on_which_a_request_timed_out_must_show_life_before_the_nex
     c = carpool(workers=1, upstream=PRIOR, request={"response_header_timeout": "1500ms"})
     with c.client() as client, c.client() as other:
         assert client.request("POST", o.url + "/stuck", body=b"x").status == 504
+        c.replace_config(c.config.read_text().replace('"1500ms"', '"30s"'))  # the next one has time for a new connection
+        assert c.admin("POST", "/reload").status == 200
         # Sooner than the idle time after which every connection is checked.
         assert other.request("POST", o.url + "/", body=b"y").status == 200, "nothing was sent before the sign of life"
     assert o.opened == 2 and c.metric("carpool_pool_closed_total", cause="unhealthy") == 1
