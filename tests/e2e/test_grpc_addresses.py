@@ -126,8 +126,7 @@ def test_a_backend_that_the_name_gains_gets_its_share_within_seconds_and_one_tha
         assert even(shares(three[:2], lambda: one_by_one(channel)))
         resolver.table["service.test"] = [b.host for b in three]
         until(lambda: call(b"x", timeout=20) and three[2].calls, 15, "the first call of the new one")
-        found = shares(three, lambda: one_by_one(channel))
-        assert even(found), found
+        until(lambda: even(shares(three, lambda: one_by_one(channel))), 15, "its share")
         resolver.table["service.test"] = [b.host for b in three[1:]]
         path = "/pools/" + uri.replace(":", "%3A").replace("/", "%2F")
 
