@@ -247,6 +247,26 @@ TEST_F(DnsOfAFaultyServer, FindsANameThatIsTooLongForASearchDomain) {
   EXPECT_EQ(resolve(resolver, "b" + longest.substr(1)), "fault");
 }
 
+TEST_F(DnsOfAFaultyServer, LearnsNothingOfANameFromTheAnswerForALongerOne) {
+  exec::assume_on_loop();
+  const net::TemporaryFile patient("search svc.test\noptions timeout:5 attempts:1\n");
+  Settings longer = settings();
+  longer.resolv_conf = patient.path();
+  server.table["api.test"] = {{"127.0.0.1"}, 60, 0, {}};
+  server.table["api.test.other.test"] = {{"127.0.0.9"}, 60, 0, {}};
+  server.held = std::string("api\4test\0", 9);
+  server.stop_tcp();
+  Resolver resolver(*loop, longer);
+  Asked asked;
+  resolver.ask("api.test", asked);
+  ASSERT_TRUE(loop.until([&] { return server.waiting() == 2; }));
+  server.only_tcp = true;
+  resolve(resolver, "api.test.other.test");  // truncated
+  server.release();
+  ASSERT_TRUE(loop.until([&] { return asked.done(); }));
+  EXPECT_EQ(asked.text, "127.0.0.1") << "without a query over TCP";
+}
+
 // c-ares then reports the query as successful while it is being destroyed.
 TEST_F(DnsOfAFaultyServer, AResolverMayEndWhenOnlyOneFamilyWasAnswered) {
   exec::assume_on_loop();

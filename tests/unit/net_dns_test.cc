@@ -338,10 +338,15 @@ TEST_F(Dns, MakesDoWithAPartOfTheAddressesWhenTheRestCannotBeFetched) {
 }
 
 TEST_F(Dns, AsksATruncatedNameOverTcpInItsSearchDomain) {
-  server.table["api.svc.test"] = {{"127.0.0.9"}, 60, 0, {}};
   server.only_tcp = true;
-  Resolver resolver(*loop, settings());
-  EXPECT_EQ(resolve(resolver, "api"), "127.0.0.9");
+  for (const std::string domain : {"svc.test", "SVC.Other.Test"}) {
+    server.table["api." + domain] = {{"127.0.0.9"}, 60, 0, {}};
+    const net::TemporaryFile searching("search " + domain + ".\noptions timeout:1 attempts:1\n");
+    Settings searches = settings();
+    searches.resolv_conf = searching.path();
+    Resolver resolver(*loop, searches);
+    EXPECT_EQ(resolve(resolver, "api"), "127.0.0.9");
+  }
 }
 
 TEST_F(Dns, AsksAgainWhileTheNameServerRestarts) {

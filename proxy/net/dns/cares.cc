@@ -9,8 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/c_allocator.h"
 #include "base/repeat_interrupted.h"
 #include "proxy/net/dns/resolv_conf.h"
@@ -122,6 +124,27 @@ int Cares::open(const CaresOptions& settings) {
   }
   ares_set_socket_functions(channel_, &kSocketFunctions, this);
   return settings.servers.empty() ? status : use_servers(settings.servers);
+}
+
+// Asks c-ares, because resolv.conf is not the only source: LOCALDOMAIN and the host's own domain are others.
+std::vector<std::string> Cares::search_domains() const {
+  struct Saved : ares_options {
+    Saved() : ares_options{} {}
+    ~Saved() { ares_destroy_options(this); }
+    Saved(const Saved&) = delete;
+    Saved& operator=(const Saved&) = delete;
+  };
+  std::vector<std::string> domains;
+  if (channel_ == nullptr) return domains;
+  Saved saved;
+  int mask = 0;
+  if (ares_save_options(channel_, &saved, &mask) == ARES_ENOMEM) throw std::bad_alloc();
+  for (int i = 0; i < saved.ndomains; ++i) {
+    std::string& domain = domains.emplace_back(saved.domains[i]);
+    std::transform(domain.begin(), domain.end(), domain.begin(), ascii_lower);
+    if (domain.ends_with('.')) domain.pop_back();
+  }
+  return domains;
 }
 
 int Cares::use_servers(const std::vector<net::Address>& servers) {

@@ -47,6 +47,8 @@ class Cares {
   Cares& operator=(const Cares&) = delete;
 
   int status() const { return status_; }  // ARES_SUCCESS: queries are possible
+  // Returns the domains that c-ares appends to a name, in lower case and without a trailing dot. Throws std::bad_alloc.
+  std::vector<std::string> search_domains() const;
   ares_channel get() const { return channel_; }
   // Must follow each call that starts a query: sends the queued output and schedules the next timeout.
   void flush_and_schedule() LOOP_ONLY;

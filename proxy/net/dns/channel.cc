@@ -106,7 +106,8 @@ struct Channel::Impl final : exec::Deferred {
     if (settings.events != nullptr) settings.events->on_dns_event(what, 1, name);
   }
   void follow() LOOP_ONLY;
-  void see(const Answered& question) LOOP_ONLY;
+  void see(const Answered& answered, const std::vector<std::string>& search) LOOP_ONLY;
+  void note(std::string_view name, const Answered& answered) LOOP_ONLY;
   void over_tcp(PendingQuery& query) LOOP_ONLY;
   void deliver(PendingQuery& query, LookupResult result) LOOP_ONLY;
   void run() override LOOP_ONLY;
@@ -126,14 +127,16 @@ struct Channel::Impl final : exec::Deferred {
 
 // Server: c-ares over UDP with one version of resolv.conf.
 struct Channel::Impl::Server final : CaresObserver {
-  Server(Impl& h, const CaresOptions& options) : home(h), cares(h.loop, options, *this) {}
+  Server(Impl& h, const CaresOptions& options)
+      : home(h), cares(h.loop, options, *this), search(cares.search_domains()) {}
   void on_datagram(std::string_view datagram) override LOOP_ONLY {
-    if (const std::optional<Answered> question = question_of(datagram)) home.see(*question);
+    if (const std::optional<Answered> answered = question_of(datagram)) home.see(*answered, search);
   }
   void on_cut(std::size_t /*records*/) override {}
   Impl& home;
   std::size_t queries = 0;
   Cares cares;
+  const std::vector<std::string> search;  // domains
 };
 
 // PendingQuery: the lookup of one name.
@@ -196,20 +199,29 @@ void Channel::Impl::follow() {
   current = std::make_unique<Server>(*this, options);
 }
 
-// A name may be queried with search domains appended, so the question, or any prefix of it before a dot, may be the
-// requested name. A false match costs that name one lookup over TCP, without its partial response as a fallback.
-void Channel::Impl::see(const Answered& answered) {
+// The question is the requested name, or that name with a search domain appended. Any other name that begins with a
+// requested one may belong to somebody else, who then must not change what is known of the requested one.
+void Channel::Impl::see(const Answered& answered, const std::vector<std::string>& search) {
   const std::string_view question = answered.name;
-  for (std::size_t end = question.size(); end != question.npos && end != 0; end = question.rfind('.', end - 1)) {
-    const auto found = queries.find(question.substr(0, end));
-    if (found == queries.end()) continue;
-    PendingQuery& query = *found->second;
-    query.truncated |= answered.truncated;
-    (answered.type == kTypeAaaa ? query.v6 : query.v4).note(answered);
-    if (answered.rcode == 0 && answered.has_answers) query.expect_rest(answered.type);
-    query.several |= !query.question.empty() && query.question != question;
-    query.question = question;
+  note(question, answered);
+  for (const std::string_view domain : search) {
+    if (question.size() < domain.size() + 2 || !question.ends_with(domain)) continue;
+    const std::size_t dot = question.size() - domain.size() - 1;
+    if (question[dot] == '.') note(question.substr(0, dot), answered);
   }
+}
+
+// A false match, of a name that ends with a search domain, costs the shorter name one lookup over TCP, without its
+// partial response as a fallback.
+void Channel::Impl::note(std::string_view name, const Answered& answered) {
+  const auto found = queries.find(name);
+  if (found == queries.end()) return;
+  PendingQuery& query = *found->second;
+  query.truncated |= answered.truncated;
+  (answered.type == kTypeAaaa ? query.v6 : query.v4).note(answered);
+  if (answered.rcode == 0 && answered.has_answers) query.expect_rest(answered.type);
+  query.several |= !query.question.empty() && query.question != answered.name;
+  query.question = answered.name;
 }
 
 void Channel::Impl::PendingQuery::query(Cares& cares, int family, ares_addrinfo_callback on_result) {
