@@ -267,6 +267,32 @@ TEST_F(DnsOfAFaultyServer, LearnsNothingOfANameFromTheAnswerForALongerOne) {
   EXPECT_EQ(asked.text, "127.0.0.1") << "without a query over TCP";
 }
 
+// A truncated alias says that there are addresses, but has none.
+TEST_F(DnsOfAFaultyServer, AsksForNoPartOfANameThatWaitsForItsTurnOverTcp) {
+  exec::assume_on_loop();
+  constexpr int kTurns = 32;
+  const net::TemporaryFile patient("options timeout:5 attempts:1\n");
+  Settings longer = settings();
+  longer.resolv_conf = patient.path();
+  server.only_tcp = true;
+  server.truncated_to = 1;
+  server.mute_tcp = NameServer::kAny;
+  Resolver resolver(*loop, longer);
+  std::array<Asked, kTurns + 1> all;
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    const std::string name = "n" + std::to_string(n) + ".test";
+    server.table[name] = {{"127.0.0.1"}, 60, 0, "other.test"};
+    resolver.ask(name, all[n]);
+  }
+  const std::string last_one = "n" + std::to_string(kTurns) + ".test";
+  ASSERT_TRUE(loop.until([&] { return server.asked[last_one] == 1; }));
+  std::ofstream(patient.path()) << "options timeout:5 attempts:2\n";  // the server of all these queries retires
+  Asked later;
+  resolver.ask("later.test", later);
+  loop.pass(500ms);
+  EXPECT_EQ(server.asked[last_one], 1);
+}
+
 // c-ares then reports the query as successful while it is being destroyed.
 TEST_F(DnsOfAFaultyServer, AResolverMayEndWhenOnlyOneFamilyWasAnswered) {
   exec::assume_on_loop();

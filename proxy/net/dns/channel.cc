@@ -240,11 +240,12 @@ void Channel::Impl::PendingQuery::expect_rest(std::uint16_t type) {
 }
 
 // c-ares keeps the addresses of a family until it has both, so the family is queried once more, alone. If its response
-// is truncated, the rest is queried over TCP only once the other family has ended.
+// is truncated, the rest is queried over TCP only once the other family has ended. From then on, also while it waits
+// for its turn, the server may be gone.
 void Channel::Impl::PendingQuery::on_delay() {
   exec::assume_on_loop();
   if (has_part()) return lookup.on_part(udp);
-  if (tcp != nullptr) return;
+  if (tcp != nullptr || ListHook<TcpTag>::linked()) return;
   asks_part = true;
   ++server.queries;
   query(server.cares, part_family, on_part);
