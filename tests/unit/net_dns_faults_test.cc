@@ -93,6 +93,24 @@ TEST_F(DnsOfAFaultyServer, GivesATruncatedPartWhileTheOtherFamilyIsLateAndAllAft
   EXPECT_EQ(std::count(rest.text.begin(), rest.text.end(), ' '), 3) << rest.text;
 }
 
+TEST_F(DnsOfAFaultyServer, ANameIsAbsentAlthoughAPartOfItsAddressesCameBefore) {
+  exec::assume_on_loop();
+  server.only_tcp = true;
+  server.truncated_to = 1;
+  server.table["left.test"] = {{"127.0.0.1", "127.0.0.2", "::1"}, 60, 0, {}};
+  server.held_type = 28;
+  Resolver resolver(*loop, settings());
+  EXPECT_EQ(resolve(resolver, "left.test"), "127.0.0.1");
+  server.table.erase("left.test");
+  Asked rest;
+  resolver.await_rest("left.test", rest);
+  server.held_type = 0;
+  server.release();
+  ASSERT_TRUE(loop.until([&] { return rest.done(); }));
+  EXPECT_EQ(rest.text, "fault");
+  EXPECT_EQ(resolve(resolver, "left.test"), "fault");
+}
+
 TEST_F(DnsOfAFaultyServer, CompletesAPartWithTheCachedAddressesOfTheOtherFamily) {
   Settings brief = settings();
   brief.min_ttl = brief.max_ttl = 1ms;

@@ -223,6 +223,7 @@ void Resolver::Impl::refuse(Name& name, const LookupResult& result, Instant now)
   // An authoritative "does not exist" invalidates the cached addresses; a failing name server does not.
   const bool absent = result.kind == LookupResult::Kind::absent;
   if (absent) name.addresses.clear();
+  if (absent) name.fresh_until = kPast;  // of a part that this lookup gave
   if (absent && settings.known != nullptr) settings.known->forget(name.host);
   // A timeout is not cached as negative, so the next question queries again, unless a stale result can be served
   // meanwhile.
