@@ -234,15 +234,46 @@ TEST_F(DnsOfAFaultyServer, LeavesOtherLoopsStaleAddressesNoLongerThanItsOwn) {
   EXPECT_EQ(resolve(other, "known.test"), "fault");
 }
 
-TEST(KnownNames, AreBounded) {
-  KnownNames known;
+struct SomeKnownNames : ::testing::Test {
+  void note(const std::string& kind, std::size_t count, Instant at, Duration life) {
+    for (std::size_t n = 0; n < count; ++n) known.note(kind + std::to_string(n), addresses, at, at + life);
+  }
+  std::size_t found(const std::string& kind, std::size_t count, Instant at) const {
+    std::size_t sum = 0;
+    for (std::size_t n = 0; n < count; ++n) sum += known.find(kind + std::to_string(n), at).addresses.size();
+    return sum;
+  }
   const Instant now = Clock::now();
   const std::vector<net::Address> addresses{*net::Address::literal("127.0.0.1", 0)};
-  const auto name = [](std::size_t n) { return "n" + std::to_string(n) + ".test"; };
-  for (std::size_t n = 0; n < KnownNames::kMax + 100; ++n) known.note(name(n), addresses, now + 1s);
-  std::size_t found = 0;
-  for (std::size_t n = 0; n < KnownNames::kMax + 100; ++n) found += known.find(name(n), now).addresses.size();
-  EXPECT_EQ(found, KnownNames::kMax);
+  KnownNames known;
+};
+
+TEST_F(SomeKnownNames, AreBounded) {
+  note("n", KnownNames::kMax + 100, now, 1s);
+  EXPECT_EQ(found("n", KnownNames::kMax + 100, now), KnownNames::kMax);
+}
+
+TEST_F(SomeKnownNames, MakeRoomForOthersWhenTheyAreTooStale) {
+  note("old", KnownNames::kMax, now, 1s);
+  note("new", 100, now + 1s, 1h);
+  EXPECT_EQ(found("new", 100, now + 1s), 100U);
+}
+
+TEST_F(SomeKnownNames, LeaveInTheOrderOfTheirEnds) {
+  note("long", 100, now, 1h);
+  note("short", KnownNames::kMax - 100, now, 1min);
+  note("next", 100, now, 2min);
+  EXPECT_EQ(found("long", 100, now), 100U);
+  EXPECT_EQ(found("next", 100, now), 100U);
+  EXPECT_EQ(found("short", KnownNames::kMax - 100, now), KnownNames::kMax - 200);
+}
+
+TEST_F(SomeKnownNames, CountOnceHoweverOftenTheyAreNoted) {
+  for (int n = 1; n <= 3; ++n) note("same", KnownNames::kMax, now, n * 1min);
+  EXPECT_EQ(found("same", KnownNames::kMax, now + 2min), KnownNames::kMax);
+  known.forget("same0");
+  note("other", 1, now, 1s);
+  EXPECT_EQ(found("same", KnownNames::kMax, now) + found("other", 1, now), KnownNames::kMax);
 }
 
 TEST_F(DnsOfAFaultyServer, SaysOfAnAliasWithoutAddressesThatThereAreNone) {

@@ -7,16 +7,26 @@ KnownNames& KnownNames::process() {
   return all;
 }
 
-// Beyond kMax any other name makes room: it is asked for again where it is needed.
-void KnownNames::note(const std::string& host, const std::vector<net::Address>& addresses, Instant until) {
+// The name that makes room is asked for again where it is needed.
+void KnownNames::note(const std::string& host, const std::vector<net::Address>& addresses, Instant now, Instant until) {
   const Held lock(mutex_);
-  if (names_.size() >= kMax && names_.count(host) == 0) names_.erase(names_.begin());
-  names_[host] = {addresses, until};
+  remove(names_.find(host));
+  while (!by_end_.empty() && (by_end_.begin()->first <= now || names_.size() >= kMax)) {
+    remove(names_.find(*by_end_.begin()->second));
+  }
+  const auto added = names_.emplace(host, Known{addresses, until}).first;
+  by_end_.emplace(until, &added->first);
 }
 
 void KnownNames::forget(const std::string& host) {
   const Held lock(mutex_);
-  names_.erase(host);
+  remove(names_.find(host));
+}
+
+void KnownNames::remove(Names::iterator name) {
+  if (name == names_.end()) return;
+  by_end_.erase({name->second.until, &name->first});
+  names_.erase(name);
 }
 
 KnownNames::Known KnownNames::find(const std::string& host, Instant now) const {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -23,14 +25,19 @@ class KnownNames {
 
   static KnownNames& process();
 
-  void note(const std::string& host, const std::vector<net::Address>& addresses, Instant until);
+  // Removes the names that are too stale at `now`, and beyond kMax the one that becomes so first.
+  void note(const std::string& host, const std::vector<net::Address>& addresses, Instant now, Instant until);
   // Must be called if a name server said that the name has no address.
   void forget(const std::string& host);
   Known find(const std::string& host, Instant now) const;
 
  private:
+  using Names = std::unordered_map<std::string, Known>;
+  void remove(Names::iterator name) REQUIRES(mutex_);
+
   mutable Mutex mutex_;
-  std::unordered_map<std::string, Known> names_ GUARDED_BY(mutex_);
+  Names names_ GUARDED_BY(mutex_);
+  std::set<std::pair<Instant, const std::string*>> by_end_ GUARDED_BY(mutex_);  // the keys of names_
 };
 
 }  // namespace carpool::proxy::dns

@@ -179,7 +179,7 @@ void Resolver::Impl::keep(Name& name, LookupResult found, Instant now) {
   name.undelivered = true;
   name.refusal.reset();
   name.refused_until = name.failing_until = kPast;
-  if (settings.known != nullptr) settings.known->note(name.host, name.addresses, name.stale_until);
+  if (settings.known != nullptr) settings.known->note(name.host, name.addresses, now, name.stale_until);
 }
 
 // Takes the addresses that another loop knows as stale ones.
@@ -206,7 +206,7 @@ void Resolver::Impl::keep_half(Name& name, LookupResult found, Instant now) {
   keep(name, std::move(found), now);
   if (!completed) return;
   name.stale_until = std::max(until, name.fresh_until);
-  if (settings.known != nullptr) settings.known->note(name.host, name.addresses, name.stale_until);
+  if (settings.known != nullptr) settings.known->note(name.host, name.addresses, now, name.stale_until);
 }
 
 // The lookup goes on; its result replaces the part.
