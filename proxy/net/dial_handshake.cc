@@ -56,16 +56,16 @@ void Dial::Impl::on_retry() {
   step_handshake();
 }
 
-// Returns true if the origin, which works, does not support the protocol that one request needs (RFC 7301 §3.2).
-bool Dial::Impl::refuses_http1(const Fault& fault) const {
+// Returns true if the origin, which works, does not support the protocol that one request needs.
+bool Dial::Impl::refuses_http1() const {
   const bool alone = plan.alpn.size() == 1 && plan.alpn.front() == "http/1.1";
-  return alone && fault.kind == FaultKind::tls_protocol && fault.detail.ends_with("no application protocol");
+  return alone && stream->protocols_refused();
 }
 
 void Dial::Impl::on_handshake_step(Result<bool> done) {
   if (!done) {
     Fault fault = done.take_fault();
-    if (refuses_http1(fault)) fault.side = Side::client;
+    if (refuses_http1()) fault.side = Side::client;
     if (fault.side == Side::upstream && plan.parent == nullptr) record_failure(made.peer);
     return finish(std::move(fault));
   }

@@ -72,7 +72,7 @@ struct Dial::Impl final : exec::Deferred, exec::Watcher, dns::Question, RaceOwne
   void on_ready(exec::Ready ready) override LOOP_ONLY;
   void step_handshake() LOOP_ONLY;
   void on_handshake_step(Result<bool> done) LOOP_ONLY;
-  bool refuses_http1(const Fault& fault) const;
+  bool refuses_http1() const;
   // Runs on whichever thread owns the TlsTransport.
   Result<bool> work_on_handshake(Result<bool> (tls::TlsTransport::*step)() = &tls::TlsTransport::handshake);
   void handshake_returned() LOOP_ONLY;

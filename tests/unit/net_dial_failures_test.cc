@@ -1,6 +1,10 @@
 // Unit tests of which failed dials count as failures of an address.
 #include "proxy/net/dial.h"
 
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <array>
 #include <optional>
 
 #include "proxy/net/address_set.h"
@@ -91,6 +95,42 @@ TEST_F(AFailedDial, IsNoneOfTheAddressIfItsOriginRefusesHttp1) {
       EXPECT_EQ(fault->side, refused ? Side::client : Side::upstream) << fault->detail;
     }
   }
+}
+
+// Replaces the text that the library has for an alert.
+class RenamedAlert {
+ public:
+  explicit RenamedAlert(int alert)
+      : error_(ERR_PACK(ERR_LIB_SSL, 0, SSL_AD_REASON_OFFSET + alert)), text_(ERR_reason_error_string(error_)) {
+    name(replaced_, "another text");
+  }
+  ~RenamedAlert() { name(restored_, text_); }
+  RenamedAlert(const RenamedAlert&) = delete;
+  RenamedAlert& operator=(const RenamedAlert&) = delete;
+
+ private:
+  using Texts = std::array<ERR_STRING_DATA, 2>;  // kept by the library
+  void name(Texts& texts, const char* text) const {
+    texts = {{{error_, text}, {0, nullptr}}};
+    ERR_load_strings(ERR_LIB_SSL, texts.data());
+  }
+  static inline Texts replaced_, restored_;
+  const unsigned long error_;
+  const char* const text_;
+};
+
+TEST_F(AFailedDial, IsNoneOfTheAddressWhateverTextTheLibraryHasForThisRefusal) {
+  constexpr std::string_view kNoApplicationProtocol("\x15\x03\x03\x00\x02\x02\x78", 7);
+  const auto server = tls::serve();
+  const auto client = tls::trust(*server);
+  const RenamedAlert renamed(SSL_AD_NO_APPLICATION_PROTOCOL);
+  const Answering end(loop, listener.get(), kNoApplicationProtocol);
+  DialPlan plan;
+  plan.tls = client.get();
+  plan.alpn = {"http/1.1"};
+  EXPECT_EQ(dialed(here, std::move(plan)), 0U);
+  EXPECT_EQ(fault->side, Side::client);
+  EXPECT_TRUE(fault->detail.ends_with("another text")) << fault->detail;
 }
 
 TEST_F(AFailedDial, IsOneOfTheAddressOfAParentThatGivesNoAnswerToConnect) {

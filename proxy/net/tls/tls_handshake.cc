@@ -11,9 +11,13 @@
 namespace carpool::proxy::tls {
 namespace {
 
-// Returns the alert if it is about our certificate, otherwise 0. OpenSSL reports alert N as reason 1000 + N.
-std::uint8_t refusal_of(int reason) {
-  const int alert = reason - SSL_AD_REASON_OFFSET;
+// Returns the alert by which the peer ended the handshake; 0: none. OpenSSL reports alert N as reason 1000 + N.
+std::uint8_t alert_of(unsigned long error) {
+  const int alert = ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) - SSL_AD_REASON_OFFSET : 0;
+  return alert > 0 && alert <= UINT8_MAX ? static_cast<std::uint8_t>(alert) : std::uint8_t{0};
+}
+
+bool refuses_certificate(std::uint8_t alert) {
   switch (alert) {
     case SSL_AD_BAD_CERTIFICATE:
     case SSL_AD_UNSUPPORTED_CERTIFICATE:
@@ -22,9 +26,9 @@ std::uint8_t refusal_of(int reason) {
     case SSL_AD_CERTIFICATE_UNKNOWN:
     case SSL_AD_UNKNOWN_CA:
     case SSL_AD_ACCESS_DENIED:
-      return static_cast<std::uint8_t>(alert);
+      return true;
     default:
-      return 0;
+      return false;
   }
 }
 
@@ -77,7 +81,7 @@ Result<bool> TlsTransport::do_handshake() {
 }
 
 Fault TlsTransport::handshake_fault(int error) {
-  refusal_alert_ = refusal_of(ERR_GET_REASON(ERR_peek_error()));
+  alert_ = alert_of(ERR_peek_error());
   const bool closed = fin_ || error == SSL_ERROR_ZERO_RETURN;  // the latter: by a close_notify
   peer_left_ = closed || (error == SSL_ERROR_SYSCALL && wire_error_ != 0);
   const std::string& peer = handshake_ ? handshake_->name : peer_;
@@ -109,6 +113,14 @@ bool TlsTransport::admits(std::span<const char> input) {
 bool TlsTransport::lacks_finished_only() const {
   if (!finished_sent_ || established_) return false;
   return SSL_get_verify_mode(ssl_.get()) == SSL_VERIFY_NONE || SSL_session_reused(ssl_.get()) == 1;
+}
+
+std::uint8_t TlsTransport::refusal_alert() const {
+  return refuses_certificate(alert_) ? alert_ : std::uint8_t{0};
+}
+
+bool TlsTransport::protocols_refused() const {
+  return alert_ == SSL_AD_NO_APPLICATION_PROTOCOL;
 }
 
 void TlsTransport::refuse_certificate(std::string why) {

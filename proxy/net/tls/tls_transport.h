@@ -63,7 +63,9 @@ class TlsTransport final : public net::Transport {
   // Returns true if the peer's certificate is the first one in `pem`.
   bool peer_shows(const std::string& pem) const;
   // Returns the alert by which the peer refused our certificate in the handshake (RFC 8446 §6.2); 0: none.
-  std::uint8_t refusal_alert() const { return refusal_alert_; }
+  std::uint8_t refusal_alert() const;
+  // Returns true if the peer supports none of the protocols that were offered (RFC 7301 §3.2).
+  bool protocols_refused() const;
   // Returns true if the handshake failed because the peer closed the connection.
   bool peer_left() const { return peer_left_; }
 
@@ -108,7 +110,7 @@ class TlsTransport final : public net::Transport {
   std::int64_t trusted_until_ = INT64_MAX;     // of the chain that this handshake verified
   bool established_ = false, failed_ = false;
   bool finished_sent_ = false;
-  std::uint8_t refusal_alert_ = 0;
+  std::uint8_t alert_ = 0;  // by which the peer ended the handshake
   bool peer_left_ = false;
   bool mid_record_ = false;   // one of our records is partly written
   bool flooded_ = false;      // too many control messages: the socket is not read any more
