@@ -1,4 +1,5 @@
-// Unit tests of session tickets of clients that present a certificate.
+// Unit tests of session tickets: those that a server issues, also to clients that present a certificate, and those of
+// failed handshakes.
 #include <array>
 
 #include "proxy/net/tls/ticket_keys.h"
@@ -108,6 +109,36 @@ TEST_P(TlsTicketKeys, AreForgottenWhenTheirTicketsHaveExpired) {
 
 INSTANTIATE_TEST_SUITE_P(OfEachVersion, TlsTicketKeys, ::testing::Values("1.2", "1.3"),
                          [](const auto& version) { return std::string("Tls1") + version.param[2]; });
+
+// The failed end of a handshake with a server that sends these bytes first.
+void fail_with(ClientContext& client, std::string_view bytes) {
+  auto [here, there] = net::tcp_pair();
+  net::prepare_socket(here.get());
+  const auto stream = TlsTransport::client(client, std::move(here), "localhost", 443);
+  ASSERT_TRUE(stream->handshake());
+  if (bytes.empty()) return;  // abandoned
+  ASSERT_EQ(::send(there.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  net::wait_readable(stream->fd());
+  EXPECT_FALSE(stream->handshake());
+}
+
+TEST_P(TlsTicketKeys, OpenNoSessionAgainAfterAHandshakeThatFailedWithIt) {
+  constexpr std::string_view kHandshakeFailure("\x15\x03\x03\x00\x02\x02\x28", 7);
+  for (const std::string_view end : {kHandshakeFailure, std::string_view()}) {
+    client = trust(*server);
+    {
+      Talk one(*client, *server), two(*client, *server);
+      for (Talk* talk : {&one, &two}) {
+        Talk::write(*talk->server, "x");
+        Talk::read(*talk->client, 1);
+      }
+    }
+    ASSERT_EQ(client->sessions(), std::string(GetParam()) == "1.3" ? 2U : 1U);
+    fail_with(*client, end);
+    EXPECT_EQ(client->sessions(), 0U);
+    EXPECT_FALSE(resumes());
+  }
+}
 
 TEST(TlsTicketKeysOfAContext, AreNotReplacedBeforeTheirTime) {
   now_of_keys = Instant(24h);

@@ -13,6 +13,7 @@ struct HandshakeState {
   std::string refusal;    // why its certificate was rejected
   HelloBound hello{};     // of a server's client
   bool too_long = false;  // the client exceeded it
+  bool resumes = false;   // a session was offered to the server
 };
 
 }  // namespace carpool::proxy::tls

@@ -42,6 +42,11 @@ SessionPtr SessionStore::take(const std::string& peer) {
   return session;
 }
 
+void SessionStore::forget(const std::string& peer) {
+  const Held lock(mutex_);
+  if (const auto found = stacks_.find(peer); found != stacks_.end()) forget(found);
+}
+
 std::size_t SessionStore::size() const {
   const Held lock(mutex_);
   std::size_t sum = 0;

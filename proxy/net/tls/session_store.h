@@ -24,6 +24,7 @@ class SessionStore {
   void put(const std::string& peer, SessionPtr session);
   // Returns the newest unexpired session, or nullptr.
   SessionPtr take(const std::string& peer);
+  void forget(const std::string& peer);
   std::size_t size() const;
 
  private:

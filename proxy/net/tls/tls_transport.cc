@@ -54,7 +54,10 @@ void TlsTransport::FreeSsl::operator()(ssl_st* ssl) const {
 
 TlsTransport::TlsTransport(Fd&& socket) : Transport(std::move(socket)) {}
 
+// A handshake that did not complete may have failed because of the session that it offered (RFC 8446 §6.2, RFC 5246
+// §7.2.2): without it, the next one is a full handshake.
 TlsTransport::~TlsTransport() {
+  if (handshake_ && handshake_->resumes) store_->forget(peer_);
   if (established_ && !failed_ && !mid_record_ && !fin_ && !hangup_ && !cut_) {
     begin_call();
     SSL_shutdown(ssl_.get());
@@ -88,7 +91,9 @@ std::unique_ptr<TlsTransport> TlsTransport::client(ClientContext& context, Fd&& 
   SSL* ssl = stream->ssl_.get();
   SSL_set_verify(ssl, home.settings.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, check_certificate);
   SSL_set_connect_state(ssl);
-  if (const auto session = home.store->take(stream->peer_)) SSL_set_session(ssl, session.get());
+  if (const auto session = home.store->take(stream->peer_)) {
+    stream->handshake_->resumes = SSL_set_session(ssl, session.get()) == 1;
+  }
   return stream;
 }
 
