@@ -200,7 +200,7 @@ void Channel::Impl::follow() {
 }
 
 // The question is the requested name, or that name with a search domain appended. Any other name that begins with a
-// requested one may belong to somebody else, who then must not change what is known of the requested one.
+// requested one may belong to another party, which must not change what is known of the requested one.
 void Channel::Impl::see(const Answered& answered, const std::vector<std::string>& search) {
   const std::string_view question = answered.name;
   note(question, answered);
