@@ -178,8 +178,6 @@ void H2Client::parse(std::string_view bytes) {
   note_use();
   static_cast<void>(session_.receive(bytes, context_.loop.now()));  // on a Fault, over() is true after its GOAWAY
   continue_streams();
-  if (!session_.in_head()) head_began_at_ = {};
-  if (session_.in_head() && head_began_at_ == Instant{}) head_began_at_ = context_.loop.now();
 }
 
 void H2Client::continue_streams() {

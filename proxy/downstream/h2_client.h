@@ -140,7 +140,6 @@ class H2Client final : public ClientConnection,
   bool counted_ = false;        // the metrics contain its protocol abuse
   bool message_waits_ = false;  // the last pull contained bytes of responses; they may wait in the write queue
   Instant progress_at_{};       // last progress: start of an idle period, or of not reading responses
-  Instant head_began_at_{};     // when a header block began
   Instant drain_until_ = kNever;
   net::DiscardedInput discarded_;
 };

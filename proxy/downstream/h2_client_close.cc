@@ -128,8 +128,9 @@ void H2Client::destroy_when_unused() {
 // A client that reads too little has no head deadline, because the rest of its head is not read either; idle_timeout
 // applies.
 Instant H2Client::head_deadline() const {
-  if (head_began_at_ == Instant{} || write_queue_.size() >= kHighWatermark) return kNever;
-  return deadline_after(head_began_at_, listen_.header_timeout);
+  const Instant began = session_.head_began();
+  if (began == kNever || write_queue_.size() >= kHighWatermark) return kNever;
+  return deadline_after(began, listen_.header_timeout);
 }
 
 void H2Client::arm_timer() {

@@ -225,6 +225,7 @@ SESSIONS = [
     m("a window is widened twice", H2 + "session_streams.cc", "std::exchange(stream.widen_to_, 0)", "stream.widen_to_", HTTP,
       "the second time it is as wide already"),
     m("what a cut stream has queued is dropped", H2 + "session_streams.cc", "stream.cut_ && stream.heads_ == 0 && stream.backlog() == 0", "stream.cut_.has_value()", HTTP),
+    m("a head inherits the time of the one before", H2 + "session_receive.cc", "block_began = now;", "if (block_began == Instant{}) block_began = now;", HTTP),
     m("a session keeps large trailers", H2 + "session_receive.cc", "trailers.shrink();", "", HTTP),
     m("a session keeps a large head that was refused", H2 + "session_receive.cc", "request.shrink();", "", HTTP),
     m("a session keeps a large head of a response", H2 + "session_receive.cc", "response.shrink();", "", HTTP),

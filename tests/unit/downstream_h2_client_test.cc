@@ -55,6 +55,23 @@ TEST_F(AClientOfHttp2, BeginsNoMoreRequestsInATurnIfTheyHaveBodies) {
   EXPECT_EQ(40U, dials());
 }
 
+// Here every read ends inside a head, the next one of which begins in the read that completes it.
+TEST_F(AClientOfHttp2, HasTheTimeOfOneHeadForEach) {
+  test::MemoryWire& one = ready();
+  const auto head = [](unsigned stream) { return http::headers(stream, http::get()); };
+  const std::size_t part = head(1).size() / 2;
+  send(one, head(1).substr(0, part));
+  for (unsigned stream = 1; stream < 25; stream += 2) {
+    plane_.pass(1s);
+    send(one, head(stream).substr(part) + head(stream + 2).substr(0, part));
+  }
+  EXPECT_EQ(-1, http::error_of(one.outgoing, 0));
+  plane_.pass(plane_.listener.settings().header_timeout - 1ms);
+  EXPECT_EQ(-1, http::error_of(one.outgoing, 0));
+  plane_.pass(1ms);
+  EXPECT_EQ(static_cast<int>(http::H2Error::enhance_your_calm), http::error_of(one.outgoing, 0));
+}
+
 TEST_F(AClientOfHttp2, PassesOnWhatFollowsItsHeadInTheSameRead) {
   test::MemoryWire& one = ready();
   send(one, http::headers(1, post(), false) + http::data(1, "some ", false) + http::data(1, "bytes", false) +

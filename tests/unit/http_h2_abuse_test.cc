@@ -153,6 +153,19 @@ TEST(AHeadInSeveralFrames, MayArriveByteByByte) {
   EXPECT_NE(server.pull().find(frame(6, 1, 0, "01234567")), std::string::npos);
 }
 
+TEST(AnIncompleteHead, BeganWithItsOwnFirstByte) {
+  Server server;
+  const std::string first = headers(1, get()), second = headers(3, get());
+  EXPECT_EQ(kNever, server.session.head_began());
+  server.receive(first.substr(0, 20));
+  EXPECT_EQ(server.now, server.session.head_began());
+  server.now += std::chrono::seconds(1);
+  server.receive(first.substr(20) + second.substr(0, 20));
+  EXPECT_EQ(server.now, server.session.head_began());
+  server.receive(second.substr(20));
+  EXPECT_EQ(kNever, server.session.head_began());
+}
+
 TEST(AFloodOfControlFrames, EndsTheSession) {
   const std::string kinds[] = {frame(4, 0, 0, ""), frame(6, 0, 0, "01234567"), frame(2, 0, 5, std::string(5, '\1')),
                                frame(8, 0, 0, number(1))};

@@ -304,8 +304,8 @@ void H2Session::skip_streams(StreamId next) {
   CARPOOL_ASSERT(nghttp2_session_set_next_stream_id(impl_->session, next) == 0);
 }
 
-bool H2Session::in_head() const {
-  return impl_->block != nullptr;
+Instant H2Session::head_began() const {
+  return impl_->block != nullptr ? impl_->block_began : kNever;
 }
 bool H2Session::window_open(const H2Stream& stream) const {
   return nghttp2_session_get_stream_remote_window_size(impl_->session, stream.id_) > 0;

@@ -97,7 +97,7 @@ class H2Session {
   bool out_of_streams() const;
   void skip_streams(StreamId next);  // clients: the next stream has this identifier; for tests of the last one
 
-  bool in_head() const;                            // a header block is incomplete
+  Instant head_began() const;                      // of the incomplete header block; kNever: none is
   bool window_open(const H2Stream& stream) const;  // the peer's window of this stream admits bytes
   std::size_t streams() const;                     // number of open streams of both sides
   std::size_t backlog() const;                     // bytes queued on all streams

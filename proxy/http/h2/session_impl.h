@@ -133,6 +133,7 @@ struct H2Impl {
   ResponseHead response;
   Fields trailers;
   H2Stream* block = nullptr;
+  Instant block_began{};
   H2Stream* recent = nullptr;  // found last, and not freed since
 
   List<H2Stream, H2StreamTag> streams;

@@ -105,6 +105,7 @@ void H2Impl::begin_block(const nghttp2_frame& frame) {
     reader.begin_trailers(trailers);
   }
   block = stream;
+  block_began = now;
 }
 
 // Ignores a stream that a queued GOAWAY excludes, because its client sends the request again elsewhere. The library,

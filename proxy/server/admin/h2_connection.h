@@ -214,8 +214,7 @@ class AdminH2Connection final : public AdminConnection,
   Streams dropped_;   // streams to be freed
   Instant now_;
   Instant idle_since_;
-  Instant head_since_ = kNever;  // start of an incomplete header block
-  Instant retry_at_ = kNever;    // when to retry a rejected step
+  Instant retry_at_ = kNever;  // when to retry a rejected step
   Instant unsent_since_ = kNever;
   Instant published_ = kNever;
   std::size_t budget_ = 0;  // bytes that may still be read in this visit

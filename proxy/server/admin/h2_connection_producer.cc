@@ -121,11 +121,6 @@ bool AdminH2Connection::read_some() {
   }
   budget_ -= std::min(budget_, io.bytes);
   static_cast<void>(session_.receive({buffer.data(), io.bytes}, now_));  // on a Fault, over() is true after its GOAWAY
-  if (!session_.in_head()) {
-    head_since_ = kNever;
-  } else if (head_since_ == kNever) {
-    head_since_ = now_;
-  }
   return true;
 }
 
@@ -182,7 +177,7 @@ Instant AdminH2Connection::next_deadline() {
   Instant next = now_ + kAdminTimeout;
   if (state_ == AdminH2State::lingering) return idle_since_ + kAdminTimeout;
   if (idle()) next = std::min(next, idle_since_ + kAdminTimeout);
-  for (const Instant since : {head_since_, unsent_since_}) {
+  for (const Instant since : {session_.head_began(), unsent_since_}) {
     if (since != kNever) next = std::min(next, since + kAdminTimeout);
   }
   for (Streams* all : {&arriving_, &ready_, &sending_}) {
@@ -199,7 +194,7 @@ void AdminH2Connection::expire() {
   if (lingering ? passed(idle_since_) : passed(unsent_since_)) return close();  // a reset would not reach the client
   if (lingering) return;
   for (Streams* all : {&arriving_, &ready_, &sending_}) expire(*all);
-  if (passed(head_since_)) {
+  if (passed(session_.head_began())) {
     session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);
   } else if (idle() && passed(idle_since_)) {
     session_.terminate(http::H2Error::no_error, http::H2Abuse::none);
