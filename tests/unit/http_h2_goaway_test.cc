@@ -43,12 +43,15 @@ TEST(AStreamThatTheFinalGoawayExcludes, IsNotIncludedByAnotherOne) {
   EXPECT_EQ(pair.client.goaway.first, 1);
 }
 
-// Neither if the session ends at once: by its owner, for abuse, or because of an error that only the library detects.
+// Neither if the session ends at once: by its owner, for abuse, or because of an error that only the library detects,
+// which then ends the session by itself.
 TEST(AStreamThatTheFinalGoawayExcludes, IsNotIncludedByTheEndOfItsSession) {
   std::string pings, continuations = frame(1, 0, 5, block(get()));
   for (int n = 0; n < 1100; ++n) pings += frame(6, 0, 0, "01234567");
   for (int n = 0; n < 20; ++n) continuations += frame(9, 0, 5, literal("x", "y"));
-  for (const std::string& end : {std::string(), pings, continuations}) {
+  const std::string no_window = frame(8, 0, 0, number(0)), no_stream = data(0, "x"),
+                    no_block = frame(1, 4, 5, "\xff\xff\xff");
+  for (const std::string& end : {std::string(), pings, continuations, no_window, no_stream, no_block}) {
     Pair pair;
     pair.ask();
     pair.exchange_more();

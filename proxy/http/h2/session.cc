@@ -131,7 +131,7 @@ Status H2Session::receive(std::string_view bytes, Instant now) {
   if (self.abuse == H2Abuse::none) self.abuse = abuse_of(error);
   self.terminating = true;
   const auto code = self.abuse == H2Abuse::none ? H2Error::protocol_error : H2Error::enhance_your_calm;
-  self.submit_last_goaway(code);
+  self.require(nghttp2_session_terminate_session(self.session, static_cast<std::uint32_t>(code)));
   return Fault{kind, side, nghttp2_strerror(error)};
 }
 
@@ -158,7 +158,7 @@ bool H2Session::pull(std::string& out, std::size_t most, Instant now) {
       if (self.abuse == H2Abuse::none) self.abuse = abuse_of(static_cast<int>(size));
     }
     if (size <= 0) break;
-    out.append(reinterpret_cast<const char*>(data), static_cast<std::size_t>(size));
+    self.append_frame({reinterpret_cast<const char*>(data), static_cast<std::size_t>(size)});
   }
   self.out = nullptr;
   self.report_sent();

@@ -88,11 +88,11 @@ struct H2Impl {
   template <class Pass>
   void pass_whole_heads(std::string_view bytes, const Pass& pass);
   void stop(H2Error error, H2Abuse why);
-  void submit_last_goaway(H2Error error);
 
   // ---- sending (session_send.cc) ----
   ssize_t next_frame(H2Stream& stream, nghttp2_session* of, StreamId id, std::size_t most, std::uint32_t& flags);
   int write_frame(H2Stream& stream, std::string_view head, std::size_t size);
+  void append_frame(std::string_view bytes);
   void on_sent(const nghttp2_frame& frame);
   void stop_upload(H2Stream& stream);
   void on_reset_sent(StreamId id, H2Error error);
@@ -112,7 +112,7 @@ struct H2Impl {
   std::string split_head;  // servers: the first bytes of a frame header, until its last one arrives
   GoawayFilter goaways;
   std::size_t preface_left = kH2Preface.size();
-  StreamId last_taken = std::numeric_limits<StreamId>::max();  // servers: as the final GOAWAY names it
+  StreamId last_taken = std::numeric_limits<StreamId>::max();  // servers: the lowest that a GOAWAY names
   H2HeadReader reader;
   nghttp2_session* session = nullptr;
   Instant now{};

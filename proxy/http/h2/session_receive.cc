@@ -22,13 +22,7 @@ void H2Impl::stop(H2Error error, H2Abuse why) {
   if (terminating) return;
   terminating = true;
   if (abuse == H2Abuse::none) abuse = why;
-  submit_last_goaway(error);
-}
-
-// The library would include streams that a GOAWAY excludes which is queued and not sent yet (RFC 9113 §6.8).
-void H2Impl::submit_last_goaway(H2Error error) {
-  last_taken = std::min(last_taken, nghttp2_session_get_last_proc_stream_id(session));
-  require(nghttp2_session_terminate_session2(session, last_taken, static_cast<std::uint32_t>(error)));
+  require(nghttp2_session_terminate_session(session, static_cast<std::uint32_t>(error)));
 }
 
 void H2Impl::note(H2Guard::Frame frame) {

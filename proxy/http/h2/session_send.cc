@@ -42,6 +42,16 @@ int H2Impl::write_frame(H2Stream& stream, std::string_view head, std::size_t siz
   return 0;
 }
 
+// Appends a frame of the library other than DATA. Its GOAWAY, also the one with which it ends a session by itself,
+// would include streams that a GOAWAY excludes which was queued and not sent yet (RFC 9113 §6.8).
+void H2Impl::append_frame(std::string_view bytes) {
+  const std::size_t last = out->size() + FrameHead::kSize;
+  out->append(bytes);
+  if (FrameHead::read(bytes).type != FrameHead::goaway) return;
+  last_taken = std::min(last_taken, static_cast<StreamId>(read_stream_id(bytes.substr(FrameHead::kSize))));
+  for (std::size_t i = 0; i < sizeof last_taken; ++i) (*out)[last + i] = static_cast<char>(last_taken >> (24 - 8 * i));
+}
+
 void H2Impl::on_sent(const nghttp2_frame& frame) {
   if (frame.hd.type == NGHTTP2_RST_STREAM)
     return on_reset_sent(frame.hd.stream_id, h2_error(frame.rst_stream.error_code));
