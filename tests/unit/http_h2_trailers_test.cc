@@ -98,21 +98,26 @@ TEST(Trailers, ThatAreNotReadDoNotUseUpTheMemory) {
   EXPECT_EQ(H2Abuse::none, server.session.abuse());
 }
 
-TEST(Trailers, FollowAHeadThatWaitsForMemory) {
+TEST(Trailers, FollowAHeadThatWaitsForMemoryWhateverItsWindow) {
   H2Options options;
   options.memory = 1U << 20;
-  End server(H2Role::server, options);
-  server.receive(preface());
-  server.pull();
   const std::string large(60'000, 'x');
-  for (unsigned id = 1; id < 60; id += 2) {
-    server.receive(headers(id, get()));
-    H2Stream& stream = *server.streams.at(static_cast<StreamId>(id)).stream;
-    server.session.respond(stream, fields_of({{":status", "200"}, {"x-large", large}}), false);
-    server.session.end(stream, status());
+  for (const std::uint32_t size : {0U, 65535U}) {
+    End server(H2Role::server, options);
+    server.receive(std::string(kH2Preface) + window(size));
+    server.pull();
+    for (unsigned id = 1; id < 60; id += 2) {
+      server.receive(headers(id, get(), false));
+      H2Stream& stream = *server.streams.at(static_cast<StreamId>(id)).stream;
+      server.session.respond(stream, fields_of({{":status", "200"}, {"x-large", large}}), false);
+      server.session.end(stream, status());
+    }
+    const std::string sent = server.pull(100U << 20);
+    for (unsigned id = 1; id < 60; id += 2) {
+      EXPECT_EQ("fields fields end", frames_of(sent, id)) << id;
+      EXPECT_EQ(-1, error_of(sent, id)) << id;
+    }
   }
-  const std::string sent = server.pull(100U << 20);
-  for (unsigned id = 1; id < 60; id += 2) EXPECT_EQ("fields fields end", frames_of(sent, id)) << id;
 }
 
 TEST(Trailers, WaitForTheBytesBeforeThem) {
@@ -127,11 +132,25 @@ TEST(Trailers, WaitForTheBytesBeforeThem) {
   EXPECT_EQ("data o fields end", frames_of(asked.pull(), 1));
 }
 
-TEST(Trailers, OfARequestWhoseHeadWasSentNeedNoWindow) {
+// Its client may still be sending.
+TEST(Trailers, OfAnOpenRequestAreSentOnce) {
+  End server(H2Role::server);
+  server.receive(preface() + headers(1, get(), false));
+  server.pull();
+  H2Stream& stream = *server.streams.at(1).stream;
+  server.session.respond(stream, fields_of({{":status", "200"}}), false);
+  server.session.body(stream, "hello");
+  server.session.end(stream, status());
+  const std::string sent = server.pull();
+  EXPECT_EQ("fields data hello fields end", frames_of(sent, 1));
+  EXPECT_EQ(-1, error_of(sent, 1));
+}
+
+TEST(Trailers, OfARequestWithoutBytesNeedNoWindow) {
   for (const bool later : {true, false}) {
     SCOPED_TRACE(later);
     End client(H2Role::client);
-    client.receive(window(later ? 0 : 65535));
+    client.receive(window(0));
     StreamRecord record;
     Result<H2Stream*> stream = client.session.request(fields_of(get()), record, false, false);
     ASSERT_TRUE(stream);
@@ -140,6 +159,7 @@ TEST(Trailers, OfARequestWhoseHeadWasSentNeedNoWindow) {
     sent += client.pull();
     sent.erase(0, kH2Preface.size());
     EXPECT_EQ("fields fields end", frames_of(sent, 1));
+    EXPECT_EQ(-1, error_of(sent, 1));
     client.receive(headers(1, {{":status", "200"}}));
     EXPECT_TRUE(record.ended && record.closed);
     EXPECT_EQ(0U, client.session.streams());

@@ -6,6 +6,13 @@
 
 namespace carpool::proxy::http {
 
+namespace {
+// Returns how much of the library's memory these trailers need.
+std::size_t bytes_of(const Fields& trailers) {
+  return trailers.bytes() + 64 * trailers.size();
+}
+}  // namespace
+
 // Leaves an eighth for packing heads and for control frames: if that fails, the session fails.
 bool H2Impl::has_memory_for(std::size_t head) const {
   return memory.in_use() + head <= options.memory - options.memory / 8;
@@ -40,10 +47,11 @@ void H2Impl::submit_head(H2Stream& stream, const H2Fields& head) {
 }
 
 void H2Impl::submit_waiting() {
-  while (!waiting.empty() && has_memory_for(waiting.front().head_->bytes())) {
+  while (!waiting.empty()) {
     H2Stream& stream = waiting.front();
+    if (!has_memory_for(stream.head_ != nullptr ? stream.head_->bytes() : bytes_of(stream.trailers_))) return;
     const std::unique_ptr<H2Fields> head = take_waiting(stream);
-    submit_head(stream, *head);
+    head != nullptr ? submit_head(stream, *head) : submit_trailers(stream, stream.trailers_);
   }
 }
 
@@ -56,10 +64,13 @@ bool H2Impl::refuse_waiting() {
 
 // Returns true if only `last`, the trailers, are left to send. Then they need no window (RFC 9113 §6.9). Otherwise
 // next_frame() sends them after the last DATA.
-bool H2Impl::may_send(const H2Stream& stream, const Fields& last) const {
+bool H2Impl::only_trailers_left(const H2Stream& stream, const Fields& last) const {
   const bool head = role == H2Role::client ? stream.head_sent_ : stream.responded_ && stream.head_ == nullptr;
-  if (!head || stream.backlog() != 0 || last.empty()) return false;
-  return has_memory_for(last.bytes() + 64 * last.size());
+  return head && stream.backlog() == 0 && !last.empty();
+}
+
+bool H2Impl::may_send(const H2Stream& stream, const Fields& last) const {
+  return only_trailers_left(stream, last) && has_memory_for(bytes_of(last));
 }
 
 void H2Impl::submit_trailers(H2Stream& stream, const Fields& last) {
@@ -70,9 +81,15 @@ void H2Impl::submit_trailers(H2Stream& stream, const Fields& last) {
   }
 }
 
+// Called when a head was sent. Trailers that waited for it precede the heads that wait.
+void H2Impl::submit_late_trailers(H2Stream& stream) {
+  const bool waits = stream.ListHook<H2WaitingTag>::linked();
+  if (!waits && only_trailers_left(stream, stream.trailers_)) waiting.push_front(stream);
+}
+
 std::unique_ptr<H2Fields> H2Impl::take_waiting(H2Stream& stream) {
-  if (stream.head_ == nullptr) return nullptr;
   stream.ListHook<H2WaitingTag>::unlink();
+  if (stream.head_ == nullptr) return nullptr;
   waiting_bytes -= stream.head_->bytes();
   return std::move(stream.head_);
 }

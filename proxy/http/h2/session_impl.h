@@ -57,8 +57,10 @@ struct H2Impl {
   void submit_head(H2Stream& stream, const H2Fields& head);
   void submit_waiting();
   bool refuse_waiting();
+  bool only_trailers_left(const H2Stream& stream, const Fields& last) const;
   bool may_send(const H2Stream& stream, const Fields& last) const;
   void submit_trailers(H2Stream& stream, const Fields& last);
+  void submit_late_trailers(H2Stream& stream);
   std::unique_ptr<H2Fields> take_waiting(H2Stream& stream);
 
   // ---- receiving (session_receive.cc) ----
@@ -140,7 +142,7 @@ struct H2Impl {
   List<H2Stream, H2StreamTag> spare;  // recycled
   std::size_t spares = 0;
   List<H2Stream, H2SentTag> moved;
-  List<H2Stream, H2WaitingTag> waiting;  // their heads wait for the library's memory
+  List<H2Stream, H2WaitingTag> waiting;  // their heads, or the trailers behind one, wait for the library's memory
   std::size_t waiting_bytes = 0;
   std::vector<nghttp2_nv> nva;
   std::string* out = nullptr;  // the destination of pull() and its limit

@@ -17,6 +17,7 @@ ssize_t H2Impl::next_frame(H2Stream& stream, nghttp2_session* of, StreamId id, s
   flags |= NGHTTP2_DATA_FLAG_EOF;
   if (stream.trailers_.empty()) return static_cast<ssize_t>(size);
   flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+  static_cast<void>(take_waiting(stream));
   const std::vector<nghttp2_nv>& fields = list(stream.trailers_);
   // A failure resets the stream.
   if (nghttp2_submit_trailer(of, id, fields.data(), fields.size()) != 0) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -68,7 +69,10 @@ void H2Impl::on_sent(const nghttp2_frame& frame) {
   }
   cut_if_drained(*stream);
   if (head && stream->widen_to_ != 0) widen(*stream);
-  if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
+  if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) {
+    if (head) submit_late_trailers(*stream);
+    return;
+  }
   stream->end_sent_ = true;
   if (stream->detached_) stop_upload(*stream);
 }
