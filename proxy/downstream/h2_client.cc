@@ -29,11 +29,13 @@ constexpr std::uint32_t kMaxUnpumped = 8;  // each may hold a write batch of the
 // origin, or for a connection that another upload of this client has, stops only its own stream.
 constexpr std::uint32_t kStreamWindow = 65535;
 constexpr std::uint32_t kWindow = 512 * 1024;
+constexpr std::uint32_t kMaxStreams = 250;  // also counts tunnels that outlive their streams
 
 http::H2Options options_of(const config::Listen& listen) {
   http::H2Options options;
   options.head = {static_cast<std::uint32_t>(listen.max_header_bytes), listen.max_headers,
                   static_cast<std::uint32_t>(listen.max_target)};
+  options.max_streams = kMaxStreams;
   options.stream_window = kStreamWindow;
   options.window = kWindow;
   options.shared_window_is_free = true;
@@ -275,9 +277,23 @@ void H2Client::recycle(H2ClientStream& request) {
   if (state_ == State::closed && !advancing_) destroy_when_unused();
 }
 
+// Returns true if a new stream is one too many beside the tunnels that outlive theirs, which the session does not
+// count.
+bool H2Client::exceeds_streams() const {
+  const std::size_t streams = session_.streams();
+  if (streams + running_ <= kMaxStreams) return false;
+  const auto outlives = [](const auto& request) { return request->outlives_stream(); };
+  const auto tunnels = std::count_if(requests_.begin(), requests_.end(), outlives);
+  return streams + static_cast<std::size_t>(tunnels) > kMaxStreams;
+}
+
 http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHead& head) {
   exec::assume_on_loop();
   if (!context_.keeps_clients()) drain();
+  if (exceeds_streams()) {
+    session_.reset(stream, http::H2Error::refused_stream);
+    return nullptr;
+  }
   H2ClientStream& request = acquire_request();
   Exchange& exchange = context_.exchanges.acquire();
   exchange.request() = std::move(head);

@@ -100,6 +100,7 @@ class H2Client final : public ClientConnection,
   void close_socket() LOOP_ONLY;
   void destroy_when_unused() LOOP_ONLY;
   void send_final_goaway() LOOP_ONLY;
+  bool exceeds_streams() const;
   H2ClientStream& acquire_request() LOOP_ONLY;
   Instant head_deadline() const LOOP_ONLY;
   Instant idle_deadline() const LOOP_ONLY;

@@ -271,6 +271,35 @@ TEST_F(AClientOfHttp2, LosesNoByteOfATunnelThatItEndsBeforeItsPeer) {
   EXPECT_FALSE(peer.cut);
 }
 
+// Streams that end would otherwise leave any number of tunnels behind.
+TEST_F(AClientOfHttp2, HasNoMoreTunnelsThatOutliveTheirStreamsThanItMayHaveStreams) {
+  constexpr unsigned kMost = 250;
+  constexpr int kRefused = 7;
+  test::MemoryWire& one = ready();
+  const auto ask = [&](unsigned n) {
+    const std::string authority = "o" + std::to_string(n) + ".test:80";
+    send(one, http::headers(2 * n + 1, {{":method", "CONNECT"}, {":authority", authority}}, false));
+  };
+  for (unsigned n = 0; n < kMost; ++n) {
+    ask(n);
+    ASSERT_EQ(1U, dials()) << n;
+    connect().room = 0;
+    plane_.from_origin(n, "", true);
+    send(one, http::data(2 * n + 1, "last words"));
+  }
+  EXPECT_EQ(-1, http::error_of(one.outgoing, 2 * kMost - 1));
+  ask(kMost);
+  EXPECT_EQ(kRefused, http::error_of(one.outgoing, 2 * kMost + 1));
+  EXPECT_EQ(0U, dials());
+  origin(7).room = SIZE_MAX;
+  plane_.from_origin(7, "", true);
+  EXPECT_EQ("last words", origin(7).outgoing);
+  ask(kMost + 1);
+  EXPECT_EQ(1U, dials());
+  ask(kMost + 2);
+  EXPECT_EQ(kRefused, http::error_of(one.outgoing, 2 * kMost + 5));
+}
+
 // When the process ends, nothing waits for the peer.
 TEST_F(AClientOfHttp2, TakesATunnelThatOutlivesItAlongWhenTheProcessEnds) {
   test::MemoryWire& one = ready();
