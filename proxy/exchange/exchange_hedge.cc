@@ -49,7 +49,8 @@ bool Exchange::continue_with_hedge() {
 // The request's own attempt failed while the hedged one waits for a connection: the request waits itself, and is sent
 // when it has one. The retry is counted already.
 void Exchange::borrow_for_hedge() {
-  cancel_hedge();
+  hedge_->cancel();
+  note_hedge(metrics::Hedge::failed);  // it got no connection, and the late attempt no response
   abandon_attempt(pool::CloseCause::error);
   enter(ExchangeEvent::retry);
   if (borrow(Accepts::any_connection) == AttemptState::alive) continue_attempt();

@@ -205,6 +205,27 @@ def test_a_second_attempt_waits_in_the_queue_of_a_full_pool(origin, carpool, gat
     assert hedged(c, "lost") == 1 and c.pool(o.url)["waiting"] == 0 and len(o.seen) == 1
 
 
+def test_a_second_attempt_without_a_connection_has_failed_when_the_first_one_fails(origin, carpool, gate):
+    def handler(exchange):
+        exchange.read_body()
+        if exchange.connection == 1:
+            gate.enter()
+            return False
+        return exchange.reply(200, b"again")
+    o = origin(handler)
+    c = hedging(carpool, pool={"size": 1})
+    answers = []
+    client = threading.Thread(target=lambda: answers.append(asked(c, o.url + "/")))
+    client.start()
+    gate.wait_for(1)
+    until(lambda: c.pool(o.url)["waiting"] == 1, what="the second attempt waits")
+    gate.open()
+    client.join(10)
+    assert [(one.status, one.body) for one in answers] == [(200, b"again")]
+    assert (hedged(c, "failed"), hedged(c, "lost")) == (1, 0), "the client got no response of the late attempt"
+    until(lambda: [row.get("hedge") for row in c.access_log()] == ["failed"], what="the line of the log")
+
+
 def test_hedging_without_a_limit_of_an_attempt_is_refused_at_the_start(carpool):
     c = carpool(start=False, request={"hedge": True})
     assert "request.hedge: is set without per_try_timeout, expected both or none" in c.check()
