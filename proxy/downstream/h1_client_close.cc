@@ -126,7 +126,9 @@ void H1Client::close() {
 
 // Called when the process ends. A client that has no byte of its response receives an error reply.
 void H1Client::end() {
-  if (state_ == State::open && exchange_runs() && !exchange_->response_incomplete()) {
+  if (state_ == State::open && exchange_runs() && exchange_->response_incomplete()) {
+    exchange_->note_stopping();
+  } else if (state_ == State::open && exchange_runs()) {
     exchange_->on_request_broken({FaultKind::draining, Side::self, "the proxy is stopping"});
     if (sends() && write_queue_.empty()) {
       transport_->shut_write();

@@ -161,7 +161,8 @@ void H2ClientStream::abandon() {
 }
 
 void H2ClientStream::give_up(const Fault& fault) {
-  if (exchange_ != nullptr && begun_ && !exchange_->response_incomplete()) exchange_->on_request_broken(fault);
+  if (exchange_ == nullptr || !begun_) return;
+  exchange_->response_incomplete() ? exchange_->note_stopping() : exchange_->on_request_broken(fault);
 }
 
 // ---- the client: fairness key, backlog and buffer limits ----

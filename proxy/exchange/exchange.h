@@ -82,6 +82,7 @@ class Exchange final : public pool::Borrower, public ListHook<struct ExchangeTag
   void on_client_gone() LOOP_ONLY;
   void on_token_changed() LOOP_ONLY;                          // while the exchange waits for a token
   void on_client_timed_out(std::string_view rule) LOOP_ONLY;  // like on_client_gone(), caused by this rule
+  void note_stopping() LOOP_ONLY;  // the process cuts off the response; on_client_gone() follows
   // After 101 or CONNECT: raw bytes from the client, and its FIN.
   bool tunnelled() const LOOP_ONLY { return state_ == ExchangeState::tunnel; }
   void on_tunnel_bytes(std::string_view bytes) LOOP_ONLY;

@@ -84,6 +84,10 @@ void Exchange::on_client_timed_out(std::string_view rule) {
   on_client_gone();
 }
 
+void Exchange::note_stopping() {
+  if (!info_.fault) info_.fault = Fault{FaultKind::draining, Side::self, "the proxy is stopping"};
+}
+
 void Exchange::leave_queue() {
   const Instant now = context_.loop.now();
   info_.waited += request_values_->deadlines.waited(now);

@@ -22,6 +22,11 @@ def held(origin, gate):
     return origin(handler)
 
 
+def cut_off(c):
+    """Returns the status and the fault of each line of the access log."""
+    return [(row["status"], row.get("fault")) for row in c.access_log()]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_running_request_finishes_and_the_exit_status_is_zero(held, carpool, gate, number):
     c = carpool(shutdown_grace="60s")
@@ -148,6 +153,7 @@ def test_a_websocket_like_tunnel_does_not_hold_the_end_up(origin, carpool):
         assert client.response().status == 101
         c.signal(signal.SIGTERM)
         assert c.wait(10) == 0
+    assert cut_off(c) == [(101, "the proxy is stopping")]
 
 
 @pytest.mark.parametrize("header", [False, True])
@@ -217,6 +223,17 @@ def test_a_response_cut_off_by_the_end_does_not_look_complete(origin, carpool, g
         with pytest.raises(ConnectionResetError):
             client.sock.recv(1)
         assert c.wait() == 0
+    assert cut_off(c) == [(200, "the proxy is stopping")], "the client has not left"
+
+
+def test_a_stream_whose_response_is_cut_off_by_the_end_is_logged_so(long_responses, carpool):
+    o, c = long_responses[0], carpool(shutdown_grace="200ms")
+    with H2Client(c.address) as client:
+        stream = client.ask("/long", authority=o.authority)
+        assert client.until(lambda: client.responses[stream].body == b"half")
+        c.signal(signal.SIGTERM)
+        assert c.wait() == 0
+    assert cut_off(c) == [(200, "the proxy is stopping")]
 
 
 def test_nobody_takes_over_from_a_process_that_drains(carpool, tmp_path):
