@@ -278,13 +278,13 @@ void H1UpstreamStream::leave() {
 std::optional<pool::CloseCause> H1UpstreamStream::finish(pool::Lease&) {
   // A client of HTTP/2 may end its stream after the last byte of its Content-Length, when the origin has responded.
   const bool length_sent = attempt_.framing == http::Framing::length && attempt_.body_left == 0;
-  const bool whole = (attempt_.end_sent || length_sent) && write_queue_.empty() && out_.empty() &&
-                     !attempt_.write_failed && !attempt_.leftover;
+  const bool whole =
+      (attempt_.end_sent || length_sent) && write_queue_.empty() && out_.empty() && !attempt_.write_failed;
+  const bool ends = attempt_.leftover || !response_.keep_alive || response_.framing == http::Framing::until_close;
   leave();
   write_queue_.clear();
   if (!whole) return pool::CloseCause::error;
-  if (!response_.keep_alive || response_.framing == http::Framing::until_close) return pool::CloseCause::peer_closed;
-  return std::nullopt;
+  return ends ? std::optional(pool::CloseCause::peer_closed) : std::nullopt;
 }
 
 std::optional<pool::CloseCause> H1UpstreamStream::abandon(pool::CloseCause cause, pool::Lease&) {

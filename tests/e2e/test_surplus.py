@@ -1,5 +1,6 @@
 """Bytes behind a complete response belong to no request: they reach no client, and their connection serves no other request."""
 import pytest
+from harness.wait import until
 
 RESPONSES = {
     "length": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
@@ -51,3 +52,5 @@ def test_a_pipelined_request_behind_surplus_gets_its_own_response(origin, carpoo
         client.ask("GET", o.url + "/first")
         client.ask("GET", o.url + "/second")
         assert [client.response().body for _ in range(2)] == [b"/first", b"/second"]
+    until(lambda: c.pool(o.url)["closed"]["peer_closed"] == 1, what="the end of the first connection")
+    assert c.pool(o.url)["closed"]["error"] == 0, "no exchange has failed"
