@@ -142,7 +142,9 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
     {{"carpool_downstream_given_up_total", counter, "reason",
       "Requests cancelled because of their client (half_close: it sent FIN and the response did not begin within "
       "listen.half_close; slow_body: the body arrived more slowly than listen.body_min_rate; slow_reader: it accepted "
-      "the response more slowly than that while a request waited for the connection)."},
+      "the response more slowly than that while a request waited for the connection; unread: it accepted no byte of "
+      "the "
+      "response or of the tunnel for request.idle_timeout)."},
      events<GivenUp, kGivenUps>},
     {{"carpool_downstream_h2_abuse_total", counter, "kind",
       "HTTP/2 connections of clients closed for abuse, by kind (resets, control, "

@@ -97,8 +97,8 @@ enum class OtlpRequest : std::uint8_t {
 inline constexpr std::array<std::string_view, 6> kOtlpRequests{"accepted", "refused", "unavailable",
                                                                "unusable", "timeout", "failed"};
 // The reason for abandoning a request whose client could still have received a response.
-enum class GivenUp : std::uint8_t { half_close, slow_body, slow_reader };
-inline constexpr std::array<std::string_view, 3> kGivenUps{"half_close", "slow_body", "slow_reader"};
+enum class GivenUp : std::uint8_t { half_close, slow_body, slow_reader, unread };
+inline constexpr std::array<std::string_view, 4> kGivenUps{"half_close", "slow_body", "slow_reader", "unread"};
 // The decision of the egress rules on an origin or an address.
 enum class Egress : std::uint8_t { allowed, denied, reported };
 inline constexpr std::array<std::string_view, 3> kEgress{"allowed", "denied", "reported"};

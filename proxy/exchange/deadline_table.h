@@ -22,7 +22,7 @@ enum class DeadlineAction : std::uint8_t {
   yield,        // like slow_body if a request waits for the connection; otherwise looks again later
   yield_read,   // like client_left, and counted, if a request waits for the connection; otherwise looks again later
   fail,         // the request ends with the row's fault and is not sent again
-  client_left,  // like a disconnect of the client
+  client_left,  // like a disconnect of the client, and counted
 };
 
 struct DeadlineRow {

@@ -58,6 +58,7 @@ void Exchange::on_deadline() {
     case DeadlineAction::yield_read:
       return on_slow_reader(row.detail);
     case DeadlineAction::client_left:
+      context_.stats.count(metrics::GivenUp::unread);
       return on_client_timed_out(row.detail);
     case DeadlineAction::fail:
       if (row.side == Side::upstream) {

@@ -137,6 +137,7 @@ def test_a_client_that_takes_nothing_is_ended_though_it_has_a_stream(origin, car
     c = carpool(request=IDLE, origin=[{"uri": o.url, "profile": "streaming"}])
     client = begun(c, o.url + "/")
     until(lambda: any("request.idle_timeout passed" in row.get("fault", "") for row in c.access_log()), what="the end of it")
+    assert c.metric("carpool_downstream_given_up_total", reason="unread") == 1
     client.close()
 
 
