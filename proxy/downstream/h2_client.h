@@ -103,6 +103,7 @@ class H2Client final : public ClientConnection,
   bool exceeds_streams() const;
   H2ClientStream& acquire_request() LOOP_ONLY;
   Instant head_deadline() const LOOP_ONLY;
+  void end_requests(std::string_view rule) LOOP_ONLY;
   Instant idle_deadline() const LOOP_ONLY;
   void arm_timer() LOOP_ONLY;
   bool holds_spares() const LOOP_ONLY;

@@ -9,6 +9,7 @@
 #include "proxy/downstream/h2_client.h"
 #include "proxy/downstream/listener.h"
 #include "proxy/exchange/exchange_context.h"
+#include "proxy/http/error_reply.h"
 #include "proxy/net/io_limits.h"
 #include "proxy/telemetry/loop_stats.h"
 
@@ -157,6 +158,13 @@ void H2Client::free_idle_streams() {
   session_.release_memory();
 }
 
+// Ends the requests that a timeout of the connection ends, each with its reason.
+void H2Client::end_requests(std::string_view rule) {
+  for (const auto& request : requests_) {
+    if (!request->outlives_stream()) request->time_out(rule);
+  }
+}
+
 void H2Client::on_timer() {
   exec::assume_on_loop();
   const Instant now = context_.loop.now();
@@ -166,6 +174,9 @@ void H2Client::on_timer() {
   }
   if (holds_spares() && now >= progress_at_ + kSpareTime) free_idle_streams();
   if (now >= head_deadline()) {
+    const Fault fault{FaultKind::head_timeout, Side::client, "header_timeout passed inside a request's head"};
+    context_.stats.record_refused(peer(), fault, http::fault_status(fault.kind).status);
+    end_requests("listen.header_timeout passed inside another request's head");
     if (!write_queue_.empty()) return close();  // no GOAWAY can be sent
     session_.terminate(http::H2Error::enhance_your_calm, http::H2Abuse::none);
   } else if (now >= drain_until_) {
@@ -177,6 +188,7 @@ void H2Client::on_timer() {
   } else if (now >= idle_deadline()) {
     // The client is idle or does not read its responses.
     const bool unread = session_.streams() != 0 || (message_waits_ && !write_queue_.empty());
+    end_requests("listen.idle_timeout passed, and the client read nothing");
     session_.terminate(unread ? http::H2Error::enhance_your_calm : http::H2Error::no_error,
                        unread ? http::H2Abuse::unread : http::H2Abuse::none);
     if (!write_queue_.empty()) return close();

@@ -160,6 +160,10 @@ void H2ClientStream::abandon() {
   forget();
 }
 
+void H2ClientStream::time_out(std::string_view rule) {
+  if (exchange_ != nullptr && begun_) exchange_->on_client_timed_out(rule);
+}
+
 void H2ClientStream::give_up(const Fault& fault) {
   if (exchange_ == nullptr || !begun_) return;
   exchange_->response_incomplete() ? exchange_->note_stopping() : exchange_->on_request_broken(fault);

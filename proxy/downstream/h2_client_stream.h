@@ -34,6 +34,7 @@ class H2ClientStream final : public ClientStream,
   void continue_stream() LOOP_ONLY;  // dispatches the request, or delivers tunnel bytes that arrived early
   void pump() LOOP_ONLY;             // sends collected body data upstream
   void abandon() LOOP_ONLY;          // the connection is gone
+  void time_out(std::string_view rule) LOOP_ONLY;        // ends a running request, and resets its stream
   void break_off(std::string_view violation) LOOP_ONLY;  // the stream is gone, because the client violated HTTP/2
   void give_up(const Fault& fault) LOOP_ONLY;            // replies with `fault` if no byte of a response was sent
   // Must be called when the client read bytes of the frames of `pull` that had waited for its socket.

@@ -4,7 +4,7 @@ import socket
 import threading
 
 import h2.settings
-from harness.h2_client import PING, PREFACE, H2Client, block, frame, headers, request
+from harness.h2_client import HEADERS, PING, PREFACE, H2Client, block, frame, headers, request
 from harness.h2_raw import ACK, RawClient
 from harness.origin import Gate, hello
 from harness.wait import until
@@ -82,6 +82,22 @@ def test_many_streams_of_one_client_are_answered_each_with_its_own(carpool, orig
         gate.open()
         for stream, i in streams.items():
             assert client.response(stream).body == b"/%d" % i
+
+
+def test_a_head_that_does_not_end_is_counted_and_is_the_reason_why_the_other_requests_end(carpool, origin):
+    gate = Gate()
+    o, c = origin(behind(gate)), carpool(listen={"header_timeout": "300ms"})
+    line = request(place(o).encode())
+    with RawClient(c.address) as client:
+        client.send(headers(1, line))
+        gate.wait_for(1)
+        client.send(frame(HEADERS, 0, 3, line))
+        until(lambda: len(c.access_log()) == 2, what="a line for each")
+    said = {row["status"]: row["fault"] for row in c.access_log()}
+    assert said == {408: "header_timeout passed inside a request's head",
+                    499: "listen.header_timeout passed inside another request's head while waiting for the response head"}
+    assert c.metric("carpool_requests_total", origin="none", code="408") == 1
+    gate.open()
 
 
 def test_bodies_pass_both_ways_through_the_windows(carpool, origin):
