@@ -156,10 +156,12 @@ inline void reloads(PointMerger& points, const Registry&, const Sample& sample) 
 inline void certificate_ends(PointMerger& points, const Registry&, const Sample& sample) {
   for (const CertificateSample& one : sample.certificates) points.set({one.use, one.file}, one.end);
 }
-inline void intercept_refusals(PointMerger& points, const Registry&, const Sample& sample) {
+// The origins beyond max_origins share a label here, too.
+inline void intercept_refusals(PointMerger& points, const Registry& registry, const Sample& sample) {
   if (!sample.intercept) return;
   for (const RefusalSample& one : sample.intercept->refusals) {
-    points.add({one.origin, one.offer, one.alert}, one.refusals);
+    const bool shares = registry.slot_of(one.origin) == kOtherOrigin;
+    points.add({shares ? std::string_view("other") : std::string_view(one.origin), one.offer, one.alert}, one.refusals);
   }
 }
 inline void intercept_minted(PointMerger& points, const Registry&, const Sample& sample) {

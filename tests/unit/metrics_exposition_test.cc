@@ -229,6 +229,25 @@ TEST(Exposition, AddsUpOriginsBeyondTheCapAsOther) {
   EXPECT_EQ(samples.at(R"(carpool_pool_opened_total{origin="other",cause="first"})"), 2);
 }
 
+TEST(Exposition, AddsUpTheRefusalsAtInterceptedOriginsBeyondTheCapAsOther) {
+  Registry registry(1, 1);
+  registry.add_origin("https://a");
+  Sample sample;
+  sample.intercept.emplace();
+  for (const char* label : {"https://a", "https://b", "https://c"}) {
+    sample.intercept->refusals.push_back({label, "tls13_h1", "unknown_ca", 2});
+  }
+  const auto samples = samples_of(page_of(registry, sample));
+  const auto of = [&](const std::string& label) {
+    const auto found = samples.find(R"(carpool_intercept_refusals_total{origin=")" + label +
+                                    R"(",offer="tls13_h1",alert="unknown_ca"})");
+    return found == samples.end() ? 0 : found->second;
+  };
+  EXPECT_EQ(of("https://a"), 2);
+  EXPECT_EQ(of("https://b"), 0);
+  EXPECT_EQ(of("other"), 4);
+}
+
 TEST(Exposition, ComesInPartsThatAreTheWholeTogetherAndSayEachHeadingOnce) {
   Registry registry(2, 500);
   Sample sample = everything();
