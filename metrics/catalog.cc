@@ -146,6 +146,12 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
       "the "
       "response or of the tunnel for request.idle_timeout)."},
      events<GivenUp, kGivenUps>},
+    {{"carpool_downstream_limits_total", counter, "limit",
+      "Limits that stopped a client without a response (connections: a listener had listen.max_connections clients and "
+      "stopped accepting until one left; streams: a stream beyond the 250 that an HTTP/2 connection may have at once "
+      "was "
+      "refused)."},
+     events<ClientLimit, kClientLimits>},
     {{"carpool_downstream_h2_abuse_total", counter, "kind",
       "HTTP/2 connections of clients closed for abuse, by kind (resets, control, "
       "continuations, header_list, memory, unread)."},
@@ -253,6 +259,8 @@ constexpr auto kCatalog = std::to_array<CatalogEntry>({
      number_of<&Sample::exec, &ExecSample::threads_max>},
     {{"carpool_exec_low_on_threads", gauge, "", "1 while no thread is idle and no more may be started."},
      number_of<&Sample::exec, &ExecSample::low_on_threads>},
+    {{"carpool_exec_refused_total", counter, "", "Tasks that were refused because threads.max_tasks of them existed."},
+     number_of<&Sample::exec, &ExecSample::refused>},
     {{"carpool_exec_queue", gauge, "", "Tasks waiting for a thread."}, number_of<&Sample::exec, &ExecSample::queue>},
     {{"carpool_exec_queue_wait_seconds", histogram, "", "Time that tasks waited for a thread."}, queue_wait},
     {{"carpool_loop_turn_seconds", histogram, "",

@@ -99,6 +99,9 @@ inline constexpr std::array<std::string_view, 6> kOtlpRequests{"accepted", "refu
 // The reason for abandoning a request whose client could still have received a response.
 enum class GivenUp : std::uint8_t { half_close, slow_body, slow_reader, unread };
 inline constexpr std::array<std::string_view, 4> kGivenUps{"half_close", "slow_body", "slow_reader", "unread"};
+// The limits that stop a client without a response: it waits until another one leaves, or its stream is refused.
+enum class ClientLimit : std::uint8_t { connections, streams };
+inline constexpr std::array<std::string_view, 2> kClientLimits{"connections", "streams"};
 // The decision of the egress rules on an origin or an address.
 enum class Egress : std::uint8_t { allowed, denied, reported };
 inline constexpr std::array<std::string_view, 3> kEgress{"allowed", "denied", "reported"};

@@ -21,7 +21,7 @@ Registry::Registry(unsigned loops, std::uint32_t max_origins)
               EventCounters<ProxyHeader>(loops, kProxyHeaders.size()),
               EventCounters<Authentication>(loops, kAuthentications.size()),
               EventCounters<GivenUp>(loops, kGivenUps.size()), EventCounters<OtlpSpan>(loops, kOtlpSpans.size()),
-              EventCounters<Egress>(loops, kEgress.size())) {
+              EventCounters<ClientLimit>(loops, kClientLimits.size()), EventCounters<Egress>(loops, kEgress.size())) {
   abuses_.reserve(kAbuses.size());
   for (std::size_t i = 0; i < kAbuses.size(); ++i) abuses_.emplace_back(loops);
   otlp_requests_.reserve(kOtlpSignals.size() * kOtlpRequests.size());

@@ -130,7 +130,7 @@ class Registry {
   Gauge clients_;
   std::tuple<EventCounters<Shed>, EventCounters<ClientHandshake>, EventCounters<ParentRefusal>,
              EventCounters<ProxyHeader>, EventCounters<Authentication>, EventCounters<GivenUp>, EventCounters<OtlpSpan>,
-             EventCounters<Egress>>
+             EventCounters<ClientLimit>, EventCounters<Egress>>
       events_;
   std::vector<Counter> otlp_requests_;  // for each signal, in the order of kOtlpRequests
   std::array<std::atomic<std::uint64_t>, kDns.size()> dns_{};

@@ -67,6 +67,7 @@ struct ExecSample {
   bool low_on_threads = false;
   HistogramTotals queue_wait;
   std::vector<LoopSample> loops;  // [worker]
+  std::uint64_t refused = 0;      // tasks, by threads.max_tasks
 };
 
 struct ProcessSample {

@@ -314,6 +314,11 @@ void H2Client::on_malformed_head(const char* violation) {
   record_malformed(violation);
 }
 
+void H2Client::on_stream_refused() {
+  exec::assume_on_loop();
+  context_.stats.count(metrics::ClientLimit::streams);
+}
+
 void H2Client::record_malformed(std::string_view violation) {
   const Fault fault = violation_of_client(violation);
   context_.stats.record_refused(peer(), fault, http::fault_status(fault.kind).status);

@@ -73,6 +73,7 @@ class H2Client final : public ClientConnection,
   http::H2StreamUser* on_request(http::H2Stream& stream, http::RequestHead& head) override;
   void on_refused_head(http::H2Stream& stream, FaultKind kind) override;
   void on_malformed_head(const char* violation) override;
+  void on_stream_refused() override;
   void on_settings(const http::H2PeerSettings&) override {}
   void on_goaway(http::StreamId, http::H2Error) override {}
   void on_ping_ack(std::uint64_t payload) override;
@@ -102,8 +103,8 @@ class H2Client final : public ClientConnection,
   void send_final_goaway() LOOP_ONLY;
   bool exceeds_streams() const;
   H2ClientStream& acquire_request() LOOP_ONLY;
-  Instant head_deadline() const LOOP_ONLY;
   void end_requests(std::string_view rule) LOOP_ONLY;
+  Instant head_deadline() const LOOP_ONLY;
   Instant idle_deadline() const LOOP_ONLY;
   void arm_timer() LOOP_ONLY;
   bool holds_spares() const LOOP_ONLY;

@@ -89,8 +89,12 @@ net::Acceptor::Gate Listener::gate() {
   if (clients_.load(std::memory_order_relaxed) >= settings().max_connections) {
     // Clients wait in the kernel's queue until another client closes. seq_cst pairs with on_client_closed(): either it
     // sees `full_`, or the second check sees its decrement.
-    full_.store(true, std::memory_order_seq_cst);
-    if (clients_.load(std::memory_order_seq_cst) >= settings().max_connections) return net::Acceptor::Gate::closed;
+    const bool was_full = full_.exchange(true, std::memory_order_seq_cst);
+    const std::uint32_t most = settings().max_connections;
+    if (clients_.load(std::memory_order_seq_cst) >= most) {
+      if (!was_full) parts_.stats->note_full_listener(settings().address, most);
+      return net::Acceptor::Gate::closed;
+    }
     full_.store(false, std::memory_order_seq_cst);
   }
   if (parts_.overload->may_accept()) return net::Acceptor::Gate::open;

@@ -181,6 +181,7 @@ metrics::ExecSample Executors::sample() const {
   sample.queue = threads.queue + background.queued;
   sample.queue_wait = pool_.queue_wait();
   sample.queue_wait += background_.queue_wait();
+  sample.refused = tasks_.refused();
   return sample;
 }
 

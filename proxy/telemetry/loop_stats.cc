@@ -56,6 +56,7 @@ void LoopStats::count(Event what) {
 }
 template void LoopStats::count(metrics::Authentication);
 template void LoopStats::count(metrics::ClientHandshake);
+template void LoopStats::count(metrics::ClientLimit);
 template void LoopStats::count(metrics::Egress);
 template void LoopStats::count(metrics::GivenUp);
 template void LoopStats::count(metrics::ProxyHeader);
@@ -121,7 +122,7 @@ void LoopStats::client_left() {
   metrics_.clients().sub(loop_.id());
 }
 
-// A shortage of descriptors is logged at intervals, not once per client.
+// A listener that cannot accept is logged at intervals, not once per client.
 namespace {
 // Returns true at most once in ten seconds.
 bool may_log(Instant& last, Instant now) {
@@ -139,6 +140,13 @@ void LoopStats::note_accept_pause() {
   count(metrics::Shed::accepts);
   if (!may_log(last_accept_log_, loop_.now())) return;
   log::warn("listener", "cannot accept clients", {{"error", "no file descriptor left"}});
+}
+
+void LoopStats::note_full_listener(std::string_view address, std::uint64_t clients) {
+  count(metrics::ClientLimit::connections);
+  if (!may_log(last_full_log_, loop_.now())) return;
+  log::warn("listener", "max_connections is reached: further clients wait until one leaves",
+            {{"address", address}, {"max_connections", clients}});
 }
 
 void LoopStats::note_accept_failure(int error) {

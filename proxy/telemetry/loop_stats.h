@@ -50,6 +50,7 @@ class LoopStats {
   void observe_handshake(metrics::OriginSlot origin, Duration took) LOOP_ONLY;
   void note_accept_failure(int error) LOOP_ONLY;
   void note_accept_pause() LOOP_ONLY;
+  void note_full_listener(std::string_view address, std::uint64_t clients) LOOP_ONLY;
   void count_dns(metrics::Dns what, std::uint64_t n) LOOP_ONLY;
   void count_abuse(std::string_view abuse) LOOP_ONLY;
   // Counts a client whose connection ends, and writes one line of the log at level debug.
@@ -73,7 +74,7 @@ class LoopStats {
   exec::Timer flusher_;
   std::uint64_t requests_ = 0;
   std::uint32_t unlogged_ = 0;  // ordinary exchanges since the last one that was logged
-  Instant last_accept_log_{};
+  Instant last_accept_log_{}, last_full_log_{};
 };
 
 }  // namespace carpool::proxy

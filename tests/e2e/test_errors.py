@@ -1,4 +1,5 @@
 """Errors as the application sees them: status, Proxy-Status, and never a response that looks complete."""
+import json
 import ssl
 
 import pytest
@@ -208,5 +209,8 @@ def test_clients_beyond_the_limit_wait_until_one_leaves(origin, carpool):
             three.ask("GET", o.url + "/3")
             assert one.get(o.url + "/1").status == 200
             assert c.metric("carpool_downstream_connections") == 2 and "/3" not in o.targets()
+            assert c.metric("carpool_downstream_limits_total", limit="connections") == 1
             two.close()
             assert three.response().status == 200
+    said = [json.loads(line) for line in c.output if "max_connections is reached" in line]
+    assert [(row["module"], row["address"], row["max_connections"]) for row in said] == [("listener", "%s:%d" % c.address, 2)]

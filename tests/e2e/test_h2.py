@@ -84,6 +84,16 @@ def test_many_streams_of_one_client_are_answered_each_with_its_own(carpool, orig
             assert client.response(stream).body == b"/%d" % i
 
 
+def test_streams_beyond_the_limit_of_a_connection_are_refused_and_counted(carpool, origin):
+    gate = Gate()
+    o, c = origin(behind(gate)), carpool()
+    with RawClient(c.address) as client:
+        client.send(b"".join(headers(1 + 2 * i, request(place(o).encode())) for i in range(300)))
+        until(lambda: c.metric("carpool_downstream_limits_total", limit="streams") == 50, what="those above 250")
+        gate.open()
+        until(lambda: c.metric("carpool_requests_total", origin=o.url, code="200") == 250, what="the responses to the others")
+
+
 def test_a_head_that_does_not_end_is_counted_and_is_the_reason_why_the_other_requests_end(carpool, origin):
     gate = Gate()
     o, c = origin(behind(gate)), carpool(listen={"header_timeout": "300ms"})

@@ -107,7 +107,9 @@ def test_too_many_tasks_are_refused_where_they_arise(carpool):
     assert {a.status for a in responses} <= {200, 503} and any(a.status == 200 for a in responses)
     for refused in (a for a in responses if a.status == 503):
         assert refused.get("retry-after") == "1"
-    assert c.get_json("/threads")["tasks"]["existing"] == 0
+    tasks = c.get_json("/threads")["tasks"]
+    assert tasks["existing"] == 0
+    assert c.metric("carpool_exec_refused_total") == tasks["refused"] >= sum(a.status == 503 for a in responses)
 
 
 def test_the_log_is_synced_in_the_background_again_and_again(carpool):

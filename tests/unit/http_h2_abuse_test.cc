@@ -325,6 +325,7 @@ TEST(StreamsBeyondTheLimit, EndNoSessionWhoseClientDoesNotKnowTheLimitYet) {
   for (unsigned n = 0; n < many; ++n) burst += headers(2 * n + 1, get());
   const std::string said = server.response_to(burst);
   EXPECT_EQ(most, server.streams.size());
+  EXPECT_EQ(many - most, server.refused_streams) << "each is reported";
   EXPECT_FALSE(server.session.over());
   EXPECT_EQ(-1, error_of(said, 2 * most - 1));
   EXPECT_EQ(7, error_of(said, 2 * most + 1));

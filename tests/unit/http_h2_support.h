@@ -59,6 +59,7 @@ class End : public H2Sink {
     refused_grpc = stream.grpc_request();
     session.reset(stream, H2Error::cancel);
   }
+  void on_stream_refused() override { ++refused_streams; }
   void on_settings(const H2PeerSettings& settings) override { peer = settings; }
   void on_settings_ack() override { ++settings_acks; }
   void on_goaway(StreamId last, H2Error error) override { goaway = {last, error}; }
@@ -76,6 +77,7 @@ class End : public H2Sink {
   std::map<StreamId, StreamRecord> streams;
   FaultKind refused = FaultKind::internal;
   bool refused_grpc = false;
+  unsigned refused_streams = 0;
   H2PeerSettings peer;
   std::pair<StreamId, H2Error> goaway{-1, H2Error::no_error};
   std::uint64_t pong = 0;

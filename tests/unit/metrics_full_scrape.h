@@ -57,7 +57,7 @@ inline OriginSample full_origin(std::string label) {
 inline Sample full_sample() {
   Sample sample;
   sample.exec =
-      ExecSample{{{"pc", 5}}, {{"took_over", 1}}, {{"idle", 2}}, 2, 8, 3, true, {}, {LoopSample{}, LoopSample{}}};
+      ExecSample{{{"pc", 5}}, {{"took_over", 1}}, {{"idle", 2}}, 2, 8, 3, true, {}, {LoopSample{}, LoopSample{}}, 9};
   for (LoopSample& loop : sample.exec->loops) {
     loop.turns.buckets[2] = loop.delays.buckets[3] = 6;
     loop.turns.nanoseconds = loop.delays.nanoseconds = 1'234'567;

@@ -31,6 +31,7 @@ class H2Sink {
   virtual void on_refused_head(H2Stream& stream, FaultKind kind) = 0;
   // Servers: a request whose head violates a rule. Its stream is reset already.
   virtual void on_malformed_head(const char* /*violation*/) {}
+  virtual void on_stream_refused() {}  // servers: a stream beyond max_streams is reset (REFUSED_STREAM)
   virtual void on_settings(const H2PeerSettings& settings) = 0;
   virtual void on_settings_ack() {}  // the peer processed our SETTINGS: everything it sent before that has arrived
   // Streams above `last` are closed with refused_stream afterwards.

@@ -95,6 +95,7 @@ void H2Impl::on_reset_sent(StreamId id, H2Error error) {
       if (role == H2Role::server && !guard.reset_made(now)) stop(H2Error::enhance_your_calm, H2Abuse::resets);
       break;
     case H2Error::refused_stream:
+      if (role == H2Role::server) sink.on_stream_refused();
       if (role == H2Role::server && !guard.refused(now)) stop(H2Error::enhance_your_calm, H2Abuse::resets);
       break;
     default:
