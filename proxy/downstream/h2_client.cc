@@ -280,11 +280,7 @@ void H2Client::recycle(H2ClientStream& request) {
 // Returns true if a new stream is one too many beside the tunnels that outlive theirs, which the session does not
 // count.
 bool H2Client::exceeds_streams() const {
-  const std::size_t streams = session_.streams();
-  if (streams + running_ <= kMaxStreams) return false;
-  const auto outlives = [](const auto& request) { return request->outlives_stream(); };
-  const auto tunnels = std::count_if(requests_.begin(), requests_.end(), outlives);
-  return streams + static_cast<std::size_t>(tunnels) > kMaxStreams;
+  return session_.streams() + outliving_ > kMaxStreams;
 }
 
 http::H2StreamUser* H2Client::on_request(http::H2Stream& stream, http::RequestHead& head) {

@@ -65,6 +65,8 @@ class H2Client final : public ClientConnection,
   bool over_high_watermark() const;  // true if the data that waits for this client exceeds the high watermark
   bool may_buffer_more() const;      // true if the high watermark cannot be reached because few streams are open
   void recycle(H2ClientStream& request) LOOP_ONLY;
+  void tunnel_outlives_stream() LOOP_ONLY { ++outliving_; }
+  void outliving_tunnel_ended() LOOP_ONLY { --outliving_; }
   void record_malformed(std::string_view violation) LOOP_ONLY;  // of a request that was not dispatched
 
  private:
@@ -133,6 +135,7 @@ class H2Client final : public ClientConnection,
   std::uint32_t unpumped_count_ = 0;
   std::uint64_t pulls_ = 0;          // of frames out of the session
   std::uint32_t running_ = 0;        // requests that have not ended
+  std::uint32_t outliving_ = 0;      // tunnels among them that outlive their streams
   std::uint32_t turn_requests_ = 0;  // requests that may still begin in this turn
   State state_ = State::open;
   bool advancing_ = false;

@@ -137,6 +137,8 @@ void H2ClientStream::on_closed(http::H2Error) {
   exec::assume_on_loop();
   if (exchange_ != nullptr && exchange_->tunnelled() && complete_ && stream_->end_sent()) {  // closed in order
     stream_ = nullptr;
+    outlives_ = true;
+    client_.tunnel_outlives_stream();
     return empty_inbox();
   }
   const char* const violation = stream_ == nullptr ? nullptr : stream_->violation();
@@ -270,6 +272,7 @@ void H2ClientStream::on_exchange_end(AfterExchange next) {
 }
 
 void H2ClientStream::forget() {
+  if (std::exchange(outlives_, false)) client_.outliving_tunnel_ended();
   inbox_ = {};
   received_trailers_.clear();
   received_trailers_.shrink();

@@ -42,7 +42,7 @@ class H2ClientStream final : public ClientStream,
   bool busy() const { return exchange_ != nullptr; }
   // Returns true for a tunnel that both sides have ended, whose origin has not got all of the client's bytes yet: it
   // continues without its stream, and without the client's connection.
-  bool outlives_stream() const { return exchange_ != nullptr && stream_ == nullptr; }
+  bool outlives_stream() const { return outlives_; }
 
   // ---- ClientStream ----
   std::string_view peer() const override;
@@ -103,6 +103,7 @@ class H2ClientStream final : public ClientStream,
   bool tunnel_ = false;                             // CONNECT, plain or extended: raw bytes instead of a body
   bool complete_ = false;                           // the whole request was read
   bool ended_ = false;                              // the whole response was passed on
+  bool outlives_ = false;                           // see outlives_stream()
 };
 
 }  // namespace carpool::proxy
