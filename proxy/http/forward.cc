@@ -4,6 +4,7 @@
 #include <array>
 
 #include "proxy/http/connection_options.h"
+#include "proxy/http/framing.h"
 #include "proxy/http/hop_by_hop.h"
 #include "proxy/http/member_reader.h"
 #include "proxy/http/text_writer.h"
@@ -165,7 +166,8 @@ Framing reply_framing(const ResponseHead& head, const ReplyRules& rules) {
 }
 
 bool keeps_length(const ResponseHead& head, const ReplyRules& rules) {
-  return head.status == 304 || (rules.head_request && head.status >= 200 && head.status != 204);
+  const bool kept = head.status == 304 || (rules.head_request && head.status >= 200 && head.status != 204);
+  return kept && announces_length(head.fields);
 }
 
 void write_response(std::string& to, const ResponseHead& head, const ReplyRules& rules) {

@@ -123,6 +123,11 @@ Fault invalid_framing(const char* error) {
 
 }  // namespace
 
+bool announces_length(const Fields& fields) {
+  return fields.count(FieldName::content_length) == 1 && !fields.has(FieldName::transfer_encoding) &&
+         content_length(fields.get(FieldName::content_length));
+}
+
 Status resolve_framing(RequestHead& head) {
   const ConnectionOptions options(head.fields);
   if (options.too_many()) return invalid_framing("too many connection options");
@@ -148,11 +153,15 @@ Status resolve_framing(ResponseHead& head, bool bodiless) {
   const char* error = options.too_many() ? "too many connection options" : nullptr;
   const Announced result = framing_of(head.fields, head.version);
   const bool empty = bodiless || head.status < 200 || head.status == 204 || head.status == 304;
-  if (error == nullptr && !(empty && has_coding_alone(head))) error = result.error;
+  const bool unclear = result.error != nullptr && !(empty && has_coding_alone(head));
+  // In HTTP/1 a message without content ends with its head, whatever its fields announce (RFC 9112 §6.3).
+  const bool ends_here = empty && head.version != Version::http2;
+  if (error == nullptr && unclear && !ends_here) error = result.error;
   if (error != nullptr) return Fault{FaultKind::malformed_response, Side::upstream, error};
   head.framing = empty ? Framing::none : result.framing == Framing::none ? Framing::until_close : result.framing;
   head.length = empty ? 0 : result.length;
-  head.keep_alive = persists(head.version, options) && head.framing != Framing::until_close;
+  // An origin that contradicts itself may also send the content.
+  head.keep_alive = persists(head.version, options) && head.framing != Framing::until_close && !unclear;
   head.lists_fields = options.name_fields();
   return Done{};
 }

@@ -173,6 +173,23 @@ def test_a_response_without_a_body_leaves_the_connection_in_step(origin, carpool
     assert o.opened == 1
 
 
+@pytest.mark.parametrize("fields", [b"Content-Length: 5\r\nContent-Length: 5\r\n", b"Content-Length: 0\r\nTransfer-Encoding: chunked\r\n"],
+                         ids=["doubled", "both"])
+@pytest.mark.parametrize("method, line", [("HEAD", b"200 OK"), ("GET", b"204 No Content"), ("GET", b"304 Not Modified")])
+def test_a_response_without_a_body_may_announce_its_length_in_two_ways(origin, carpool, method, line, fields):
+    def odd(exchange):
+        if exchange.request.target == "/odd":
+            exchange.send(b"HTTP/1.1 %s\r\n%s\r\n" % (line, fields))
+        else:
+            exchange.reply()
+    o, c = origin(odd), carpool()
+    with c.client() as client:
+        response = client.request(method, o.url + "/odd")
+        assert response.status == int(line[:3]) and not response.all("content-length") + response.all("transfer-encoding")
+        assert client.get(o.url + "/next").body == b"ok"
+    assert o.opened == 2, "the origin may have sent a body"
+
+
 def test_fields_of_the_hop_stay_behind(origin, carpool):
     o, c = origin(), carpool()
     with c.client() as client:

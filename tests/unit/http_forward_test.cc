@@ -267,6 +267,14 @@ TEST(WriteResponse, KeepsTheLengthOfABodyThatDoesNotCome) {
             "Via: 1.1 carpool-1a2b3c4d\r\n\r\n");
 }
 
+TEST(WriteResponse, LeavesAnAmbiguousLengthOut) {
+  for (const std::string_view fields :
+       {"Content-Length: 10\r\nContent-Length: 10\r\n", "Content-Length: 10\r\nTransfer-Encoding: chunked\r\n"}) {
+    EXPECT_EQ(returned(fields, back(), "HTTP/1.1 304 Not Modified"),
+              "HTTP/1.1 304 Not Modified\r\nVia: 1.1 carpool-1a2b3c4d\r\n\r\n");
+  }
+}
+
 TEST(WriteResponse, PassesASwitchOfProtocols) {
   ReplyRules rules = back();
   rules.upgrade = true;

@@ -79,9 +79,21 @@ TEST(ResponseReader, NeedsNotDecodeTheCodingsOfABodyThatDoesNotCome) {
     }
     refused(ok(fields, "hello"));
   }
-  const auto fault = [](std::string_view head) { return read_response(head, {}, "HEAD").fault; };
-  EXPECT_EQ(FaultKind::malformed_response, fault(ok("Transfer-Encoding: gzip\r\nContent-Length: 5\r\n")));
-  EXPECT_EQ(FaultKind::malformed_response, fault("HTTP/1.0 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"));
+}
+
+// RFC 9112 §6.3, the first rule. No further request is sent on the connection.
+TEST(ResponseReader, EndsAMessageWithoutContentWithItsHeadWhateverItAnnounces) {
+  for (const std::string_view fields :
+       {"Content-Length: 5\r\nContent-Length: 5\r\n", "Content-Length: 5\r\nContent-Length: 3\r\n",
+        "Content-Length: 5, 5\r\n", "Content-Length: x\r\n", "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: gzip\r\nContent-Length: 5\r\n"}) {
+    taken(ok(fields), "v1f0n0||", "HEAD");
+    taken(std::string("HTTP/1.1 204 No Content\r\n").append(fields).append("\r\n"), "v1f0n0||");
+    taken(std::string("HTTP/1.1 304 Not Modified\r\n").append(fields).append("\r\nEVIL"), "v1f0n0||");
+    taken(std::string("HTTP/1.1 103 Hints\r\n").append(fields).append("\r\n") + ok("Content-Length: 0\r\n"), "f1n0k||");
+    refused(ok(fields, "hello"));
+  }
+  taken("HTTP/1.0 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", "v0f0n0||", "HEAD");
 }
 
 TEST(ResponseReader, LeavesWhatFollowsAMessageWithoutBody) {
