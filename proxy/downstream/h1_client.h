@@ -146,6 +146,7 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   void note_unused() LOOP_ONLY;
   bool half_closed() const LOOP_ONLY;
   void watch_half_close() LOOP_ONLY;
+  bool waits_for_early_response() LOOP_ONLY;
   void give_up_half_closed() LOOP_ONLY;
   void end_soon() LOOP_ONLY;
   bool finds_input() LOOP_ONLY;
@@ -182,7 +183,9 @@ class H1Client final : public ClientConnection, public exec::Watcher, public Cli
   Instant half_closed_until_ = kNever;
   Instant progress_at_{};      // when a response last ended, the client last read bytes of one, or lingering began
   std::uint32_t skipped_ = 0;  // bytes of this body to skip, because the request was answered at once
-  std::uint32_t unacked_bytes_ = 0;  // in cut_off(): bytes that the client's kernel has not acknowledged
+  // The bytes at the last check for progress: in cut_off() those that the client's kernel has not acknowledged, in
+  // waits_for_early_response() those written to the client.
+  std::uint32_t checked_bytes_ = 0;
   static constexpr std::uint64_t kMaxDiscarded = std::uint64_t{1} << 30;
   net::DiscardedInput discarded_{kMaxDiscarded};  // while lingering
   const std::uint8_t tls_size_;

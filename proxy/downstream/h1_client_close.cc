@@ -62,14 +62,14 @@ void H1Client::await_more_input() {
 void H1Client::cut_off() {
   enter(State::resetting);
   transport_->reset_on_close();
-  unacked_bytes_ = UINT32_MAX;
+  checked_bytes_ = UINT32_MAX;
   poll_acks();
 }
 
 void H1Client::poll_acks() {
   const Instant now = context_.loop.now();
   const std::uint32_t left = net::send_queue_size(transport_->fd());
-  if (left != std::exchange(unacked_bytes_, left)) progress_at_ = now;
+  if (left != std::exchange(checked_bytes_, left)) progress_at_ = now;
   if (left == 0 || now >= deadline_after(progress_at_, listen_.idle_timeout)) return close();
   timer_.arm(now + kAckPoll);
 }
@@ -234,6 +234,7 @@ bool H1Client::half_closed() const {
 
 // Each response has its own period. A client that is gone resets the connection when the previous response is sent.
 void H1Client::watch_half_close() {
+  if (request_state_ == RequestState::body) return;  // see waits_for_early_response()
   if (!half_closed() || listen_.half_close == config::kUnlimited) {
     half_closed_until_ = kNever;
     return;
@@ -241,6 +242,19 @@ void H1Client::watch_half_close() {
   const Instant now = context_.loop.now();
   if (half_closed_until_ == kNever) half_closed_until_ = now + listen_.half_close;
   if (now >= half_closed_until_) give_up_half_closed();
+}
+
+// Called if the client sent FIN inside its request, as RFC 9112 §9.5 asks of one that gets an early response. Returns
+// true while this client may wait for the rest of a response that has begun: it is not silent for half_close.
+bool H1Client::waits_for_early_response() {
+  if (!exchange_->response_incomplete()) return false;
+  const Instant now = context_.loop.now();
+  const auto written = static_cast<std::uint32_t>(write_queue_.bytes_written());
+  const bool progress = written != std::exchange(checked_bytes_, written) || !write_queue_.empty();
+  if (half_closed_until_ == kNever || progress) {
+    half_closed_until_ = listen_.half_close == config::kUnlimited ? kNever : now + listen_.half_close;
+  }
+  return now < half_closed_until_;
 }
 
 void H1Client::give_up_half_closed() {

@@ -188,10 +188,9 @@ void H1Client::on_eof() {
     exchange_->on_tunnel_input_end();
     return;
   }
-  if (request_state_ != RequestState::complete) {
-    exchange_->on_request_broken(
-        {FaultKind::malformed_request, Side::client, "the client closed the connection inside its request"});
-  }
+  if (request_state_ == RequestState::complete || waits_for_early_response()) return;
+  exchange_->on_request_broken(
+      {FaultKind::malformed_request, Side::client, "the client closed the connection inside its request"});
 }
 
 void H1Client::on_exchange_end(AfterExchange next) {

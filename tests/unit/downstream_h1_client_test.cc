@@ -13,6 +13,8 @@ class AClient : public test::ExchangeFixture {
  protected:
   static constexpr std::string_view kLocal = "OPTIONS * HTTP/1.1\r\nHost: a.test\r\nMax-Forwards: 0\r\n\r\n";
   static constexpr std::string_view kBegun = kLocal.substr(0, 30);
+  static constexpr std::string_view kUnfinished =
+      "POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
 };
 
 TEST_F(AClient, HasTheWholeTimeForTheHeadThatFollowsOneInTheSameBytes) {
@@ -69,6 +71,55 @@ TEST_F(AClient, ThatResetsItsConnectionAfterItsEndIsLostAtOnce) {
   EXPECT_TRUE(origin(0).gone);
   EXPECT_EQ(0U, snapshot().leases());
   EXPECT_EQ(1U, clients_.closed.size());
+}
+
+// RFC 9112 §9.5: it stops sending when it sees that its body is not wanted.
+TEST_F(AClient, ThatEndsInsideItsRequestGetsTheRestOfAResponseThatHasBegun) {
+  test::MemoryWire& one = asked(kUnfinished);
+  plane_.from_origin(0, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 12\r\n\r\n0123");
+  send(one, "", true);
+  for (const std::string_view part : {"4567", "89ab"}) {
+    plane_.pass(plane_.listen.half_close - 100ms);
+    plane_.from_origin(0, part);
+  }
+  EXPECT_TRUE(one.outgoing.ends_with("\r\n\r\n0123456789ab")) << one.outgoing;
+  EXPECT_TRUE(origin(0).gone) << "it has not got the whole request";
+  EXPECT_EQ(1U, clients_.closed.size());
+  EXPECT_EQ(0U, snapshot().leases());
+}
+
+TEST_F(AClient, ThatEndsInsideItsRequestHasLeftOnceItsResponseIsSilentForHalfClose) {
+  test::MemoryWire& one = asked(kUnfinished);
+  plane_.from_origin(0, "HTTP/1.1 200 OK\r\n\r\n0123");
+  send(one, "", true);
+  plane_.from_origin(0, "4567");
+  plane_.pass(plane_.listen.half_close - 100ms);
+  send(one, "", true);
+  EXPECT_FALSE(origin(0).gone);
+  plane_.pass(plane_.listen.half_close);
+  EXPECT_TRUE(origin(0).gone);
+  EXPECT_EQ(1U, clients_.closed.size());
+  EXPECT_FALSE(has(one.outgoing, "\r\n0\r\n\r\n")) << one.outgoing;
+}
+
+TEST_F(AClient, ThatEndsInsideItsRequestAndReadsSlowlyHasTheTimeOfASlowReader) {
+  test::MemoryWire& one = asked(kUnfinished);
+  one.room = 100;
+  const std::string body = test::numbered(1000);
+  plane_.from_origin(0, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2000\r\n\r\n" + body);
+  send(one, "", true);
+  plane_.pass(plane_.listen.half_close + 1s);
+  EXPECT_FALSE(origin(0).gone);
+  make_room(one, SIZE_MAX);
+  plane_.from_origin(0, body);
+  EXPECT_TRUE(one.outgoing.ends_with(body + body)) << one.outgoing.size();
+}
+
+TEST_F(AClient, ThatEndsInsideItsRequestWaitsForNoResponse) {
+  test::MemoryWire& one = asked(kUnfinished);
+  send(one, "", true);
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 400")) << one.outgoing;
+  EXPECT_TRUE(origin(0).gone);
 }
 
 TEST_F(AClient, HasNoMoreThanTheTimeOfAHead) {
