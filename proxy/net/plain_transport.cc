@@ -75,20 +75,23 @@ class PlainTransport final : public Transport {
   void shut_write() override { ::shutdown(fd(), SHUT_WR); }
 
   bool no_data_pending() override {
-    if (hangup_) return false;
-    const PeekResult seen = peek(fd());
-    if (seen == PeekResult::silent) readable_ = false;
-    return seen == PeekResult::silent;
+    if (hangup_ || lost_) return false;
+    const bool silent = peek_byte() < 0 && !lost_;
+    if (silent) readable_ = false;
+    return silent;
   }
 
   std::size_t unacknowledged() const override { return net::unacknowledged(fd()); }
 
-  bool ended_in_order() override {
-    char byte = 0;
-    return peek(fd(), &byte, sizeof byte) == 0;
-  }
+  bool ended_in_order() override { return peek_byte() == 0 && !lost_; }
 
  private:
+  ssize_t peek_byte() {
+    char byte = 0;
+    const ssize_t received = peek(fd(), &byte, sizeof byte);
+    lost_ = lost_ || (received < 0 && !again(errno));
+    return received;
+  }
   ssize_t send_once(std::span<const iovec> pieces) const {
     if (pieces.size() == 1) return ::send(fd(), pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
     msghdr message{};
@@ -101,8 +104,7 @@ class PlainTransport final : public Transport {
     bit = false;
     return {};
   }
-  // The system reports a reset once. If a write gets it, a read finds only the end of the stream. EPIPE instead tells
-  // that the peer's FIN preceded the reset.
+  // EPIPE tells that the peer's FIN preceded the reset.
   IoResult write_failed() {
     lost_ = lost_ || !(again(errno) || errno == EPIPE || cannot_splice(errno));
     return failed(writable_, "write failed");
@@ -111,7 +113,9 @@ class PlainTransport final : public Transport {
     return lost_ ? IoResult{Io::failed, 0, ECONNRESET, "reset by peer"} : IoResult{Io::eof, 0, 0, "closed by peer"};
   }
 
-  bool lost_ = false;  // a write failed because the connection was reset or has timed out
+  // A write or a peek failed because the connection was reset or has timed out. The system reports that once: a later
+  // read finds only the end of the stream.
+  bool lost_ = false;
 };
 
 }  // namespace
@@ -130,13 +134,6 @@ std::size_t unacknowledged(int fd) {
 
 ssize_t peek(int fd, void* into, std::size_t size) {
   return repeat_interrupted([&] { return ::recv(fd, into, size, MSG_PEEK | MSG_DONTWAIT); });
-}
-
-PeekResult peek(int fd) {
-  char byte = 0;
-  const ssize_t received = peek(fd, &byte, sizeof byte);
-  if (received > 0) return PeekResult::data;
-  return received < 0 && again(errno) ? PeekResult::silent : PeekResult::ended;
 }
 
 void prepare_socket(int fd) {

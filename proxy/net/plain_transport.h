@@ -28,8 +28,5 @@ std::size_t unacknowledged(int fd);
 
 // Reads without consuming, again if a signal interrupts: the result and errno are those of recv().
 ssize_t peek(int fd, void* into, std::size_t size);
-// The same for one byte.
-enum class PeekResult { silent, data, ended };
-PeekResult peek(int fd);
 
 }  // namespace carpool::proxy::net

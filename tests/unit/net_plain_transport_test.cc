@@ -136,6 +136,37 @@ TEST(PlainTransport, TakesNoResetForAnEndThoughAWriteFailedBefore) {
   EXPECT_EQ(result.error, ECONNRESET);
 }
 
+// Here the report goes to the peek for pending data.
+TEST(PlainTransport, TakesNoResetForAnEndInOrderThoughAPeekMetItBefore) {
+  PlainPair pair;
+  pair.transport->on_readiness({.readable = true});
+  const linger at_once{1, 0};
+  ASSERT_EQ(::setsockopt(pair.peer.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+  pair.peer.reset();
+  wait_readable(pair.transport->fd());
+  EXPECT_FALSE(pair.transport->no_data_pending());
+  EXPECT_FALSE(pair.transport->ended_in_order());
+  EXPECT_FALSE(pair.transport->no_data_pending());
+  const IoResult result = pair.read();
+  EXPECT_EQ(result.io, Io::failed);
+  EXPECT_EQ(result.error, ECONNRESET);
+}
+
+TEST(PlainTransport, EndsInOrderByFinWithoutDataBeforeIt) {
+  PlainPair pair;
+  EXPECT_FALSE(pair.transport->ended_in_order());
+  EXPECT_TRUE(pair.transport->no_data_pending());
+  pair.peer.reset();
+  wait_readable(pair.transport->fd());
+  EXPECT_FALSE(pair.transport->no_data_pending());
+  EXPECT_TRUE(pair.transport->ended_in_order());
+  PlainPair late;
+  late.say("late");
+  late.peer.reset();
+  wait_readable(late.transport->fd());
+  EXPECT_FALSE(late.transport->ended_in_order());
+}
+
 TEST(PlainTransport, ReadsToTheEndOfAPeerThatTakesNoMore) {
   PlainPair pair;
   pair.say("all of it");
