@@ -15,7 +15,6 @@
 #include "proxy/upstream/h2/cross_loop_streams.h"
 #include "proxy/upstream/origin/egress_log.h"
 #include "proxy/upstream/origin/origin_runtime.h"
-#include "proxy/upstream/origin/received_via.h"
 #include "proxy/upstream/upstream_streams.h"
 
 namespace carpool::proxy {
@@ -107,13 +106,6 @@ std::optional<Fault> refuse_head(const ExchangeContext& context, const ClientStr
   }
   return std::nullopt;
 }
-
-// The dial of the tunnel sends it on.
-void note_via_of_tunnel(const OriginRuntime& origin, const http::RequestHead& request, const http::Target& target,
-                        Instant now) {
-  if (target.form != http::TargetForm::authority || !origin.received_via) return;
-  origin.received_via->note(http::members_of_via(request.fields, ReceivedVia::kMaxBytes), now);
-}
 }  // namespace
 
 // Makes every decision that depends on the head alone. Returns false if the request was answered.
@@ -151,7 +143,6 @@ bool Exchange::may_forward(const http::Target& target) {
     reply(*fault);
     return false;
   }
-  note_via_of_tunnel(*info_.origin, request_, target, context_.loop.now());
   request_values_->host.assign((*route)->host);
   request_values_->path = target.path;
   return true;

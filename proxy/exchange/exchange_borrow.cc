@@ -8,6 +8,7 @@
 #include "proxy/exchange/router.h"
 #include "proxy/upstream/origin/egress_log.h"
 #include "proxy/upstream/origin/origin_registry.h"
+#include "proxy/upstream/origin/received_via.h"
 
 namespace carpool::proxy {
 
@@ -62,6 +63,9 @@ AttemptState Exchange::borrow(Accepts accepts) {
     ClientStream::PrivateLease own = client_stream_->borrow_private(origin);
     if (own.gone) return close_without_response();
     if (own.lease) return begin_attempt(std::move(own.lease), LeasedFrom::client);
+  }
+  if (request_values_->tunnel.connect() && origin.received_via) {
+    origin.received_via->note(http::members_of_via(request_.fields, ReceivedVia::kMaxBytes), now);
   }
   auto result = origin.destination->borrow(*this, borrow_request(accepts), now);
   if (auto* lease = std::get_if<pool::Lease>(&result)) return begin_attempt(std::move(*lease), LeasedFrom::pool);

@@ -36,6 +36,7 @@ PendingDial::PendingDial(PendingDialOwner& owner, const UpstreamContext& context
       turn_(exec::Timer::bind<&PendingDial::on_turn>(context_.loop, *this)),
       timeout_(exec::Timer::bind<&PendingDial::on_settings_timeout>(context_.loop, *this)) {
   origin_.dials.fetch_add(1, std::memory_order_relaxed);
+  if (origin_.received_via) received_via_ = origin_.received_via->recent(context_.loop.now());
   note_dial(id_, destination_.label(), pool::name(reservation_.cause()));
 }
 
@@ -152,7 +153,7 @@ Duration PendingDial::time_left() const {
 
 // RFC 9110 §7.6.3: our pseudonym after those of the proxies before this one.
 std::string PendingDial::via_of_connect() const {
-  std::string via = origin_.received_via->recent(context_.loop.now());
+  std::string via = received_via_;
   if (context_.pseudonym.empty()) return via;
   return via.append(via.empty() ? "1.1 " : ", 1.1 ").append(context_.pseudonym);
 }

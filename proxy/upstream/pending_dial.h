@@ -124,6 +124,7 @@ class PendingDial final : public ListHook<AttemptTag>,
   const std::uint64_t id_ = next_connection_id();    // of the connection, assigned when the dial starts
   const std::uint32_t index_, generation_;           // of the reservation, also after it is used
   std::uint64_t warm_up_ = 0;                        // of on_warm_dial_begun()
+  std::string received_via_;                         // of the request for a tunnel that began the dial
   std::optional<net::Dial> dial_;
   net::Address peer_;
   DialState state_ = DialState::created;

@@ -243,6 +243,18 @@ def test_the_connect_of_a_tunnel_names_the_proxies_before(parent, carpool):
     assert via.startswith("1.1 first, 2 second, 1.1 carpool-"), via
 
 
+def test_the_connect_of_a_tunnel_does_not_name_the_proxies_before_another_one(parent, origin, carpool):
+    p, far = parent(), origin()
+    p.places["far.test:80"] = ("127.0.0.1", far.port)
+    c = carpool(upstream={"proxy": p.url})
+    for field in b"Via: 1.1 first\r\n", b"":
+        with c.client() as client:
+            client.send(b"CONNECT far.test:80 HTTP/1.1\r\nHost: far.test:80\r\n%s\r\n" % field)
+            assert client.head().status == 200
+    first, second = (seen.message.get("via") for seen in p.server.seen)
+    assert first.startswith("1.1 first, 1.1 carpool-") and second == first.removeprefix("1.1 first, ")
+
+
 def test_a_reload_changes_the_proxy_and_its_credentials(parent, carpool, tmp_path):
     first, second = parent(needs=BASIC), parent(needs="Basic " + base64.b64encode(b"pool:new").decode())
     secret = tmp_path / "secret"

@@ -1,6 +1,7 @@
-// ReceivedVia: the Via of the requests for a tunnel to an origin that is reached through a parent proxy. A dial belongs
-// to no request, but its CONNECT to the parent must name the proxies before this one, or a loop of proxies would find
-// its own pseudonym nowhere. Thread-safe.
+// ReceivedVia: the Via of the last request for a tunnel to an origin that is reached through a parent proxy. A dial
+// belongs to no request, but its CONNECT to the parent must name the proxies before this one, or a loop of proxies
+// would find its own pseudonym nowhere. A request that begins a dial is noted right before, so that the dial names the
+// proxies before that request; one that begins later, as after a failed one, those of the last request. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -16,9 +17,7 @@ class ReceivedVia {
  public:
   static constexpr std::size_t kMaxBytes = 1024;
 
-  // Requests without Via change nothing: in a loop, dials for them lead into it as well.
   void note(std::string via, Instant now) {
-    if (via.empty()) return;
     const Held lock(mutex_);
     via_ = std::move(via);
     until_ = now + kRemembered;
