@@ -1,5 +1,7 @@
 #include "proxy/downstream/connect_interceptor.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -71,9 +73,19 @@ metrics::CertificateAlert kind_of(std::uint8_t alert) {
   }
 }
 
+// The fields of a CONNECT that its tunnel uses: the proxies before this one, the priority class, the trace, and what
+// the access log shows.
+bool used_by_tunnel(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kUsed{"priority", "traceparent", "user-agent", "via"};
+  return std::any_of(kUsed.begin(), kUsed.end(), [name](std::string_view used) { return http::iequals(used, name); });
+}
+
 std::string head_again(const http::RequestHead& request) {
   std::string head("CONNECT ");
   head.append(request.target).append(" HTTP/1.1\r\nHost: ").append(request.target).append("\r\n");
+  for (std::size_t i = 0; i < request.fields.size(); ++i) {
+    if (used_by_tunnel(request.fields[i].name)) head.append(request.fields.lines(i, i + 1));
+  }
   return head.append("\r\n");
 }
 

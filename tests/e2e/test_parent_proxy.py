@@ -6,11 +6,14 @@ import subprocess
 import threading
 
 import pytest
+from harness.authority import Authority
 from harness.carpool import PROGRAM
 from harness.h2_origin import H2Origin
+from harness.intercept import connected
 from harness.origin import Origin
 from harness.ports import free_port
 from harness.wait import until
+from harness.wire import received
 
 BASIC = "Basic " + base64.b64encode(b"pool:s3cret").decode()
 
@@ -253,6 +256,19 @@ def test_the_connect_of_a_tunnel_does_not_name_the_proxies_before_another_one(pa
             assert client.head().status == 200
     first, second = (seen.message.get("via") for seen in p.server.seen)
     assert first.startswith("1.1 first, 1.1 carpool-") and second == first.removeprefix("1.1 first, ")
+
+
+def test_the_tunnel_of_a_client_that_is_not_intercepted_keeps_what_its_connect_said(parent, carpool, tmp_path):
+    p = parent(refusal=b"HTTP/1.1 403 No\r\n\r\n")
+    c = carpool(origin=[{"uri": "https://far.test", "intercept": True}], upstream={"proxy": p.url},
+                intercept={"ca_dir": str(Authority(tmp_path / "ca", ["far.test"]).folder)})
+    fields = b"Via: 1.1 first\r\nVia: 2 second\r\nTraceparent: 00-%s-%s-00\r\n" % (b"a" * 32, b"b" * 16)
+    with connected(c, "far.test:443", fields=fields) as sock:
+        sock.sendall(b"not TLS")
+        assert not received(sock)
+    via = p.server.seen[0].message.get("via")
+    assert via.startswith("1.1 first, 2 second, 1.1 carpool-"), via
+    until(lambda: [row.get("trace_id") for row in c.access_log()] == ["a" * 32], what="its line")
 
 
 def test_a_reload_changes_the_proxy_and_its_credentials(parent, carpool, tmp_path):
