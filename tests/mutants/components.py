@@ -276,7 +276,7 @@ FLOW = [
     m("a request whose window is closed ends those beside it", C + "h2_client_close.cc", "session_.reset_detached(http::H2Error::cancel);", "session_.terminate(http::H2Error::cancel, http::H2Abuse::none);", PLANE),
     m("a client that reads nothing is not counted", C + "h2_client_close.cc", "session_.streams() != 0 || (message_waits_ && !write_queue_.empty())", "session_.streams() != 0", PLANE),
     m("a tunnel ends with its stream", C + "h2_client_stream.cc", "exchange_->tunnelled() && complete_ && stream_->end_sent()", "false", PLANE),
-    m("a client leaves any number of tunnels behind", C + "h2_client.cc", "if (exceeds_streams()) {", "if (false) {", PLANE),
+    m("a client leaves any number of tunnels behind", C + "h2_client.cc", "session_.streams() + outliving_ > kMaxStreams", "false", PLANE),
     m("a tunnel ends with the connection of its client", C + "h2_client_close.cc", "if (!request->outlives_stream()) request->abandon();", "request->abandon();", PLANE),
     m("a client is destroyed below its tunnel", C + "h2_client_close.cc", "if (running_ == 0) clients_.destroy_later(*this);", "clients_.destroy_later(*this);", PLANE),
     m("a tunnel that outlives its client outlives the process", C + "h2_client_close.cc", "for (const auto& request : requests_) request->abandon();", ";", PLANE),

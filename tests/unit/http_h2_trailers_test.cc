@@ -132,7 +132,7 @@ TEST(Trailers, WaitForTheBytesBeforeThem) {
   EXPECT_EQ("data o fields end", frames_of(asked.pull(), 1));
 }
 
-// Its client may still be sending.
+// The client may still be sending.
 TEST(Trailers, OfAnOpenRequestAreSentOnce) {
   End server(H2Role::server);
   server.receive(preface() + headers(1, get(), false));
