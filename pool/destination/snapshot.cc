@@ -126,6 +126,7 @@ void Destination::Impl::describe_totals(Snapshot& into, Instant now) const {
   }
   into.waiting = waiters();
   into.waiting_for_place = tunnels.waiters.size();
+  into.starved = budget != nullptr && budget->is_starved(*this);
   into.max_wait = now - tunnels.waiters.asking_since(queue.asking_since(now));
   into.undialed = undialed;
   into.probing = circuit.last_failed();

@@ -87,6 +87,7 @@ struct Destination::Snapshot {
   std::uint32_t waiting = 0;            // current waiters
   std::uint32_t waiting_for_place = 0;  // of these, tunnels that wait for a place of max_tunnels
   Duration max_wait{};                  // of the longest waiting borrower
+  bool starved = false;                 // they wait for a slot of the total that other destinations have
   std::uint32_t size = 0, peak = 0;
   std::uint64_t waited_at_size = 0;           // borrowers that waited because the size allowed no dial for them
   std::optional<AutoSizeSnapshot> auto_size;  // nullopt: the size is fixed

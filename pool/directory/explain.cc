@@ -173,13 +173,32 @@ std::string counted_since(const Destination::Snapshot& s) {
          number(s.created, "dial has succeeded.", "dials have succeeded.");
 }
 
+std::string why_they_wait(const Destination::Snapshot& s) {
+  if (s.paused) return ".";
+  if (s.waiting == s.waiting_for_place) return ": every place for tunnels is taken (max_tunnels).";
+  if (s.alive() >= s.size) return ": the pool is at its size.";
+  return s.starved ? ": the other origins have all connections of pool.total.max_connections." : ".";
+}
+
+std::string waiting(const Destination::Snapshot& s) {
+  return number(s.waiting, "request waits", "requests wait") + " for a connection, the longest for " +
+         time(s.max_wait) + why_they_wait(s);
+}
+
+// A pool exists once a request, a command or a setting has asked for it.
+void nothing_opened(const Destination::Snapshot& s, std::vector<std::string>& lines) {
+  const bool asked = s.paused || s.age || s.waiting != 0;
+  lines.emplace_back(asked ? "No connection has been opened yet."
+                           : "No connection has been opened yet, because there was no request.");
+  if (s.waiting != 0) lines.push_back(waiting(s));
+}
+
 void present(const Destination::Snapshot& s, std::vector<std::string>& lines) {
   lines.push_back("Now " + std::to_string(s.alive()) + " of at most " + std::to_string(s.size) +
                   (s.alive() == 1 ? " is" : " are") + " open (" + std::to_string(s.of(ConnectionStatus::idle)) +
                   " idle); the peak was " + std::to_string(s.peak) + ".");
   if (s.waiting != 0) {
-    lines.push_back(number(s.waiting, "request waits", "requests wait") + " for a connection, the longest for " +
-                    time(s.max_wait) + (s.alive() >= s.size && !s.paused ? ": the pool is at its size." : "."));
+    lines.push_back(waiting(s));
   } else if (s.waited_at_size != 0) {
     lines.push_back(
         number(s.waited_at_size, "request", "requests") +
@@ -243,8 +262,7 @@ std::vector<std::string> explain(const Destination::Snapshot& s, const ExplainSe
   if (s.paused) lines.push_back(pause_of(*s.paused));
   if (s.cooling_down) lines.push_back(cool_down_of(*s.cooling_down));
   if (s.opened_total() == 0) {
-    lines.emplace_back(s.paused ? "No connection has been opened yet."
-                                : "No connection has been opened yet, because there was no request.");
+    nothing_opened(s, lines);
     return lines;
   }
   if (s.age) lines.push_back(counted_since(s));

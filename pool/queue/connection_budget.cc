@@ -43,6 +43,12 @@ bool ConnectionBudget::register_starved(BudgetWaiter& waiter) {
   return queued;
 }
 
+bool ConnectionBudget::is_starved(const BudgetWaiter& waiter) const {
+  if (starved() == 0) return false;
+  const Held lock(mutex_);
+  return static_cast<const ListHook<StarvedTag>&>(waiter).linked();
+}
+
 BudgetWaiter* ConnectionBudget::head() {
   if (!holding_nothing_.empty()) return &holding_nothing_.front();
   return holding_some_.empty() ? nullptr : &holding_some_.front();

@@ -84,6 +84,7 @@ class ConnectionBudget {
   // Enqueues `waiter`, which found no slot. Returns true if it was queued already. The caller then calls
   // release_for_starved().
   bool register_starved(BudgetWaiter& waiter) EXCLUDES(mutex_);
+  bool is_starved(const BudgetWaiter& waiter) const EXCLUDES(mutex_);
   // Removes `waiter` from the queue, because it has no waiters any more.
   void forget_starved(BudgetWaiter& waiter) EXCLUDES(mutex_);
   // Lists `waiter`, which may have a slot to give. Cheap if it is listed already.

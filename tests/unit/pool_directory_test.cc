@@ -148,6 +148,20 @@ TEST_F(ADirectory, LetsABorrowerWaitForThePlaceThatAnotherDestinationGivesBack) 
   EXPECT_EQ(one.state, State::leased);
 }
 
+TEST_F(ADirectory, TellsOfADestinationWhetherItWaitsForTheTotal) {
+  limits.max_connections = 1;
+  TestBorrower& holder = leased(at("a"));
+  Destination& starved = at("b");
+  EXPECT_FALSE(starved.snapshot(world.now).starved) << "nobody asked it";
+  TestBorrower& one = borrower_on();
+  ASSERT_EQ(one.borrow(starved), State::waiting);
+  EXPECT_TRUE(starved.snapshot(world.now).starved);
+  EXPECT_FALSE(at("a").snapshot(world.now).starved);
+  holder.discard(CloseCause::error);
+  run_until_idle();
+  EXPECT_FALSE(starved.snapshot(world.now).starved) << "it has its connection";
+}
+
 TEST_F(ADirectory, EvictsAConnectionThatBecomesIdleWhileAnotherDestinationIsStarved) {
   limits.max_connections = 1;
   TestBorrower& holder = leased(at("a"));

@@ -149,6 +149,36 @@ TEST(AnExplanation, SaysSinceWhenItCountsAndWhat) {
   EXPECT_TRUE(says(explain(s, {}), "began, 2.5 days ago"));
 }
 
+// A pool exists because a request came, so that explain() cannot claim that there was none.
+TEST(AnExplanation, SaysThatThereWasNoRequestOnlyWithoutAPool) {
+  Destination::Snapshot s;
+  s.age = seconds(3);
+  EXPECT_EQ(explain(s, {}), std::vector<std::string>{"No connection has been opened yet."});
+}
+
+TEST(AnExplanation, SaysWhatTheWaitingRequestsWaitFor) {
+  Destination::Snapshot s;
+  s.size = 2;
+  s.waiting = 3;
+  s.max_wait = milliseconds(40);
+  s.starved = true;
+  const std::string begin = "3 requests wait for a connection, the longest for 40 ms";
+  const std::string total = begin + ": the other origins have all connections of pool.total.max_connections.";
+  EXPECT_TRUE(says(explain(s, {}), total)) << "none is open yet";
+  EXPECT_FALSE(says(explain(s, {}), "there was no request"));
+  s.opened[0] = s.connections[static_cast<std::size_t>(ConnectionStatus::borrowed)] = 1;
+  EXPECT_TRUE(says(explain(s, {}), total));
+  s.starved = false;
+  EXPECT_TRUE(says(explain(s, {}), begin + "."));
+  s.waiting_for_place = 3;
+  EXPECT_TRUE(says(explain(s, {}), begin + ": every place for tunnels is taken (max_tunnels)."));
+  s.waiting_for_place = 1;
+  s.connections[static_cast<std::size_t>(ConnectionStatus::borrowed)] = 2;
+  EXPECT_TRUE(says(explain(s, {}), begin + ": the pool is at its size."));
+  s.paused.emplace();
+  EXPECT_TRUE(says(explain(s, {}), begin + "."));
+}
+
 TEST(AnExplanation, NamesTheCommandThatShowsMore) {
   Destination::Snapshot s;
   s.opened[0] = s.closed[static_cast<std::size_t>(CloseCause::unhealthy)] = s.leaks = 1;
