@@ -4,7 +4,7 @@ from rewrite import Bytes, Frames, Nothing
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 ENDING = b"\r\n\r\n"
-PAUSE = 0.05  # s; a client that writes nothing for this long was not in the middle of a message
+PAUSE = 0.25  # s; a client that writes nothing for this long was not in the middle of a message
 
 
 def speaks_h2(first):
