@@ -166,13 +166,14 @@ void H1Client::refuse(const Fault& fault) {
   const bool head = exchange_ != nullptr && exchange_->request().has_method("HEAD");
   const http::ReplyRules rules{
       .via_pseudonym = context_.pseudonym, .close = true, .head_request = head, .date = context_.wall_clock()};
-  const std::uint16_t status = http::write_error_reply(out().text(), fault, rules);
+  std::string unsent;  // a client whose CONNECT is answered already uses the tunnelled protocol
+  const std::uint16_t status = http::write_error_reply(connect_answered_ ? unsent : out().text(), fault, rules);
   context_.stats.record_refused(peer(), fault, status);
   // Null as long as the bytes could be the beginning of the HTTP/2 preface.
   if (exchange_ != nullptr) drop_exchange();
   if (!flush()) return lost();
   progress_at_ = context_.loop.now();
-  enter(State::closing);
+  close_when_sent(connect_answered_);
 }
 
 void H1Client::on_eof() {

@@ -90,6 +90,7 @@ void H2Client::end() {
     if (!std::exchange(goaway_sent_, true)) session_.goaway(http::H2Error::no_error);
     std::size_t budget = SIZE_MAX;  // no turn follows
     if (write_all(budget)) transport_->shut_write();
+    for (const auto& request : requests_) request->note_stopping();
   }
   close();
   for (const auto& request : requests_) request->abandon();  // the tunnels that outlive their streams
@@ -130,7 +131,7 @@ void H2Client::destroy_when_unused() {
 // applies.
 Instant H2Client::head_deadline() const {
   const Instant began = session_.head_began();
-  if (began == kNever || write_queue_.size() >= kHighWatermark) return kNever;
+  if (began == kNever || session_.over() || write_queue_.size() >= kHighWatermark) return kNever;
   return deadline_after(began, listen_.header_timeout);
 }
 

@@ -167,8 +167,11 @@ void H2ClientStream::time_out(std::string_view rule) {
 }
 
 void H2ClientStream::give_up(const Fault& fault) {
-  if (exchange_ == nullptr || !begun_) return;
-  exchange_->response_incomplete() ? exchange_->note_stopping() : exchange_->on_request_broken(fault);
+  if (exchange_ != nullptr && begun_ && !exchange_->response_incomplete()) exchange_->on_request_broken(fault);
+}
+
+void H2ClientStream::note_stopping() {
+  if (exchange_ != nullptr && begun_) exchange_->note_stopping();
 }
 
 // ---- the client: fairness key, backlog and buffer limits ----

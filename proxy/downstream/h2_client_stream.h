@@ -37,6 +37,7 @@ class H2ClientStream final : public ClientStream,
   void time_out(std::string_view rule) LOOP_ONLY;        // ends a running request, and resets its stream
   void break_off(std::string_view violation) LOOP_ONLY;  // the stream is gone, because the client violated HTTP/2
   void give_up(const Fault& fault) LOOP_ONLY;            // replies with `fault` if no byte of a response was sent
+  void note_stopping() LOOP_ONLY;                        // the process cuts off what has not ended
   // Must be called when the client read bytes of the frames of `pull` that had waited for its socket.
   void note_read_by_client(std::uint64_t pull) LOOP_ONLY;
   bool busy() const { return exchange_ != nullptr; }

@@ -29,7 +29,7 @@ namespace {
 // Returns true for a 408 on a connection that is closed: its origin says that it saw no request (RFC 9110 §15.5.9), but
 // an application may mean something else by it.
 bool may_be_unsolicited(const AttemptValues& attempt, const http::ResponseHead& head) {
-  return head.status == 408 && !head.keep_alive && attempt.was_idle && !attempt.lease.shared() &&
+  return head.status == 408 && head.announces_close() && attempt.was_idle && !attempt.lease.shared() &&
          !attempt.authenticated && !attempt.informed;
 }
 
@@ -55,7 +55,7 @@ std::optional<StreamFailure> Exchange::unsolicited(const AttemptValues& attempt,
   if (!attempt.upstream_stream->precedes_request()) return std::nullopt;
   StreamFailure failure = unsolicited_failure(head, " before it received the request");
   // An origin that announced its close processes no further request on the connection (RFC 9112 §9.6).
-  failure.any_byte_sent = interim || head.keep_alive;
+  failure.any_byte_sent = interim || !head.announces_close();
   return failure;
 }
 

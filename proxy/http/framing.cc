@@ -161,6 +161,7 @@ Status resolve_framing(ResponseHead& head, bool bodiless) {
   head.framing = empty ? Framing::none : result.framing == Framing::none ? Framing::until_close : result.framing;
   head.length = empty ? 0 : result.length;
   // An origin that contradicts itself may also send the content.
+  head.unclear_length = unclear;
   head.keep_alive = persists(head.version, options) && head.framing != Framing::until_close && !unclear;
   head.lists_fields = options.name_fields();
   return Done{};

@@ -198,7 +198,7 @@ void ResponseHead::clear() {
   framing = Framing::none;
   length = 0;
   keep_alive = lists_fields = true;
-  ends_later = false;
+  unclear_length = ends_later = false;
 }
 
 void ResponseHead::shrink() {

@@ -157,9 +157,13 @@ struct ResponseHead {
   Framing framing = Framing::none;
   std::uint64_t length = 0;
   bool keep_alive = true;
+  // A message without content whose fields contradict each other about its length: keep_alive is false.
+  bool unclear_length = false;
   bool lists_fields = true;
   // HTTP/2: END_STREAM was not in the head's frame, so trailers may follow even without a body.
   bool ends_later = false;
+  // Returns true if the sender said that it processes no further request on the connection (RFC 9112 §9.6).
+  bool announces_close() const { return !keep_alive && !unclear_length; }
   void clear();
   void shrink();
 };

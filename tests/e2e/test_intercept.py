@@ -16,7 +16,7 @@ from harness.h2_client import H2Client
 from harness.intercept import CONNECTS, NAME, authority, connected, inside, scene, trusting  # noqa: F401
 from harness.tls import shake_hands
 from harness.wait import until
-from harness.wire import Client
+from harness.wire import Client, received
 
 
 def test_requests_inside_connect_come_out_of_the_pool(scene, authority):
@@ -137,6 +137,18 @@ def test_what_is_not_tls_goes_on_as_a_tunnel(origin, carpool, pki, authority):
         assert client.get("/plain").status == 200
     assert o.targets() == ["/plain"]
     assert c.metric(CONNECTS, origin="https://" + target, result="not_tls") == 1
+
+
+def test_a_tunnel_whose_head_is_too_large_when_carpool_repeats_it_ends_without_a_response_inside(origin, carpool, pki, authority):
+    o = origin()
+    c = carpool(listen={"max_headers": 5}, origin=[{"uri": "https://%s:%d" % (NAME, o.port), "intercept": True}],
+                intercept={"ca_dir": str(authority.folder)}, dns={})
+    with socket.create_connection(c.address, 20) as sock:
+        sock.sendall(b"CONNECT %s:%d HTTP/1.0\r\n" % (NAME.encode(), o.port) + b"via: a\r\n" * 5 + b"\r\n")  # it needs a Host besides
+        assert received(sock).split()[1] == b"200"
+        sock.sendall(b"plain text")
+        assert received(sock) == b""
+    assert not o.seen
 
 
 def test_a_client_of_another_protocol_gets_its_tunnel(scene, pki):

@@ -266,7 +266,7 @@ FLOW = [
     m("a pipelined request costs its client nothing", C + "h1_client_input.cc", "if (left_ != 0) --left_;", "", PLANE),
     m("a client that ends inside its request waits", C + "h1_client_input.cc", "if (request_state_ == RequestState::head) drop_exchange();", "", PLANE),
     m("the end of a tunnel's client is passed on twice", C + "h1_client_input.cc", "exchange_->on_tunnel_input_end();", "", PLANE),
-    m("a refused request leaves its client open", C + "h1_client_input.cc", "if (!flush()) return lost();\n  progress_at_ = context_.loop.now();\n  enter(State::closing);", "if (!flush()) return lost();\n  progress_at_ = context_.loop.now();", PLANE),
+    m("a refused request leaves its client open", C + "h1_client_input.cc", "close_when_sent(connect_answered_);", "", PLANE),
     m("a client stays open after an exchange that asked for close", C + "h1_client_input.cc", "if (response_end_ != ResponseEnd::persists || private_state_ == PrivateState::broken) {\n        close_when_sent(response_end_ == ResponseEnd::truncated);\n      }", "", PLANE),
     m("the exchange of a client that is gone goes on", C + "h1_client_close.cc", "exchange_->on_client_gone();", "", PLANE),
     m("a client of another origin gets the private connection", C + "h1_client_close.cc", "!private_ || private_->destination() != origin.destination", "!private_", PLANE),

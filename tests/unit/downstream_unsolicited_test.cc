@@ -77,6 +77,14 @@ TEST_F(ACrossingResponse, OfAnOriginThatStaysCostsARequestThatMustNotBeRepeated)
   EXPECT_TRUE(has(one.outgoing, "before it received the request")) << one.outgoing;
 }
 
+// Such a head costs its connection, too, but announces nothing.
+TEST_F(ACrossingResponse, WithoutContentAndWithContradictingLengthsAnnouncesNoClose) {
+  test::MemoryWire& one = asked_twice(kPost);
+  crosses("HTTP/1.1 204 No Content\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n");
+  EXPECT_FALSE(repeated());
+  EXPECT_EQ(0U, one.outgoing.find("HTTP/1.1 502")) << one.outgoing;
+}
+
 constexpr std::string_view kHints = "HTTP/1.1 103 Early Hints\r\nLink: </of-another>\r\n\r\n";
 
 TEST_F(ACrossingResponse, OfInterimHeadsReachesNoClient) {

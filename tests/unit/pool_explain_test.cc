@@ -175,7 +175,7 @@ TEST(AnExplanation, SaysWhatTheWaitingRequestsWaitFor) {
   s.waiting_for_place = 1;
   s.connections[static_cast<std::size_t>(ConnectionStatus::borrowed)] = 2;
   EXPECT_TRUE(says(explain(s, {}), begin + ": the pool is at its size."));
-  s.paused.emplace();
+  s.paused = Destination::Snapshot::Paused{};
   EXPECT_TRUE(says(explain(s, {}), begin + "."));
 }
 

@@ -69,7 +69,7 @@ void AdminH2Connection::on_ready(exec::Ready ready) {
   // The waiting connection without events for the longest time is ended first.
   owner_.mark_waiting(*this);
   const std::uint32_t bits = (ready.readable ? Signal::readable : 0U) | (ready.writable ? Signal::writable : 0U) |
-                             (ready.hangup ? Signal::hangup : 0U);
+                             (ready.hangup ? Signal::hangup : 0U) | (ready.urgent ? Signal::urgent : 0U);
   signal(bits);
 }
 

@@ -75,7 +75,8 @@ class AdminH2Connection final : public AdminConnection,
     hangup = 4,
     deadline_passed = 8,
     ended = 16,
-    leave_client = 32
+    leave_client = 32,
+    urgent = 64
   };
   // Bits that the holder of the role sets for the loop.
   enum LoopRequest : std::uint32_t { resume = 1, rearm = 2, unlisten = 4, end_it = 8 };

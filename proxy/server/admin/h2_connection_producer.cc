@@ -51,8 +51,8 @@ void AdminH2Connection::take_signals() {
   if (bits == 0 || state_ == AdminH2State::closed) return;
   const auto has = [bits](std::uint32_t one) { return (bits & one) != 0; };
   // A connection that is to leave reads once more, because a request may have arrived whose event is still pending.
-  transport_->on_readiness(
-      {has(Signal::readable) || has(Signal::leave_client), has(Signal::writable), has(Signal::hangup)});
+  transport_->on_readiness({has(Signal::readable) || has(Signal::leave_client), has(Signal::writable),
+                            has(Signal::hangup), has(Signal::urgent)});
   if (has(Signal::deadline_passed)) expire();
   if (has(Signal::leave_client) && state_ == AdminH2State::open) advance_to(AdminH2State::to_leave);
   if (state_ == AdminH2State::closed || !has(Signal::ended)) return;
