@@ -187,20 +187,24 @@ def test_hedged_requests_over_one_session_get_one_response_each(carpool, gate):
     o.stop()
 
 
-def test_a_second_attempt_waits_in_the_queue_of_a_full_pool(origin, carpool, gate):
-    def handler(exchange):
-        exchange.read_body()
-        gate.enter()
-        return exchange.reply(200, b"first")
-    o = origin(handler)
-    c = hedging(carpool, pool={"size": 1})
-    answers = []
+def answered_while_the_second_attempt_waits(origin, carpool, gate, handler):
+    """Opens the gate of the first attempt, which has the only connection, once the second one waits. Returns the answers of the client, too."""
+    o, c, answers = origin(handler), hedging(carpool, pool={"size": 1}), []
     client = threading.Thread(target=lambda: answers.append(asked(c, o.url + "/")))
     client.start()
     gate.wait_for(1)
     until(lambda: c.pool(o.url)["waiting"] == 1, what="the second attempt waits")
     gate.open()
     client.join(10)
+    return o, c, answers
+
+
+def test_a_second_attempt_waits_in_the_queue_of_a_full_pool(origin, carpool, gate):
+    def handler(exchange):
+        exchange.read_body()
+        gate.enter()
+        return exchange.reply(200, b"first")
+    o, c, answers = answered_while_the_second_attempt_waits(origin, carpool, gate, handler)
     assert [(one.status, one.body) for one in answers] == [(200, b"first")]
     assert hedged(c, "lost") == 1 and c.pool(o.url)["waiting"] == 0 and len(o.seen) == 1
 
@@ -212,15 +216,7 @@ def test_a_second_attempt_without_a_connection_has_failed_when_the_first_one_fai
             gate.enter()
             return False
         return exchange.reply(200, b"again")
-    o = origin(handler)
-    c = hedging(carpool, pool={"size": 1})
-    answers = []
-    client = threading.Thread(target=lambda: answers.append(asked(c, o.url + "/")))
-    client.start()
-    gate.wait_for(1)
-    until(lambda: c.pool(o.url)["waiting"] == 1, what="the second attempt waits")
-    gate.open()
-    client.join(10)
+    o, c, answers = answered_while_the_second_attempt_waits(origin, carpool, gate, handler)
     assert [(one.status, one.body) for one in answers] == [(200, b"again")]
     assert (hedged(c, "failed"), hedged(c, "lost")) == (1, 0), "the client got no response of the late attempt"
     until(lambda: [row.get("hedge") for row in c.access_log()] == ["failed"], what="the line of the log")
