@@ -29,13 +29,12 @@ constexpr std::uint32_t kMaxUnpumped = 8;  // each may hold a write batch of the
 // origin, or for a connection that another upload of this client has, stops only its own stream.
 constexpr std::uint32_t kStreamWindow = 65535;
 constexpr std::uint32_t kWindow = 512 * 1024;
-constexpr std::uint32_t kMaxStreams = 250;  // also counts tunnels that outlive their streams
+constexpr std::uint32_t kMaxStreams = http::H2Options{}.max_streams;  // also counts tunnels that outlive their streams
 
 http::H2Options options_of(const config::Listen& listen) {
   http::H2Options options;
   options.head = {static_cast<std::uint32_t>(listen.max_header_bytes), listen.max_headers,
                   static_cast<std::uint32_t>(listen.max_target)};
-  options.max_streams = kMaxStreams;
   options.stream_window = kStreamWindow;
   options.window = kWindow;
   options.shared_window_is_free = true;
