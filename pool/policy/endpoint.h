@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 
@@ -37,13 +38,15 @@ class Endpoint {
   // counts twice, because the address that serves instead also counts the request.
   void passed_over() { picks_.fetch_add(2, std::memory_order_relaxed); }
 
-  // A response began `took` after its request. The moving average rises slowly, by a thirty-second at most for each
-  // response, and falls quickly: single slow responses have little effect.
+  // A response began `took` after its request. The moving average begins with the shorter of the first two, because the
+  // first response of a process is often slow. Then it rises slowly, by a thirty-second at most for each response, and
+  // falls quickly: single slow responses have little effect.
   void answered(Duration took) {
     const Duration::rep sample = std::max<Duration::rep>(1, took.count());
     const Duration::rep old = response_time_.load(std::memory_order_relaxed);
+    if (old < 0) return response_time_.store(std::min(sample, -old), std::memory_order_relaxed);
     const Duration::rep change = sample > old ? (std::min(sample, 2 * old) - old) / 32 : (sample - old) / 8;
-    response_time_.store(old == 0 ? sample : std::max<Duration::rep>(1, old + change), std::memory_order_relaxed);
+    response_time_.store(old == 0 ? -sample : std::max<Duration::rep>(1, old + change), std::memory_order_relaxed);
   }
   // Starts a new or recovered address at `when`: its share grows from then on. Instant{}: it has its whole share.
   void begin(Instant when) { began_.store(when.time_since_epoch().count(), std::memory_order_relaxed); }
@@ -59,7 +62,8 @@ class Endpoint {
 
   std::uint32_t leases() const { return leases_.load(std::memory_order_relaxed); }
   std::uint64_t total_leases() const { return lent_.load(std::memory_order_relaxed); }
-  Duration response_time() const { return Duration(response_time_.load(std::memory_order_relaxed)); }  // zero: unknown
+  // Zero: unknown.
+  Duration response_time() const { return Duration(std::abs(response_time_.load(std::memory_order_relaxed))); }
 
   // Returns the endpoint that gets the next request. `drawn`: a random number below kWhole.
   static Endpoint& choose(Endpoint& one, Endpoint& other, Duration slow_start, Instant now, std::uint32_t drawn) {
@@ -76,8 +80,9 @@ class Endpoint {
   // as slow as the other one plus kNegligible, or new; never zero, so that a change is detected.
   std::uint32_t share_against(const Endpoint& other, Duration slow_start, Instant now) const {
     double share = 1;
-    const Duration mine = response_time(), theirs = other.response_time(), allowed = 2 * theirs + kNegligible;
-    if (theirs > Duration::zero() && mine > allowed) {
+    const Duration mine(response_time_.load(std::memory_order_relaxed)), theirs = other.response_time();
+    const Duration allowed = 2 * theirs + kNegligible;
+    if (theirs > Duration::zero() && mine > allowed) {  // not for a single response
       share = static_cast<double>(allowed.count()) / static_cast<double>(mine.count());
     }
     const Duration age = now - Instant(Duration(began_.load(std::memory_order_relaxed)));
@@ -124,7 +129,8 @@ class Endpoint {
 
   alignas(64) std::atomic<std::uint32_t> leases_{0};
   std::atomic<std::uint64_t> picks_{0}, lent_{0};
-  std::atomic<Duration::rep> response_time_{0}, began_{0};
+  std::atomic<Duration::rep> response_time_{0};  // negative: that of a single response
+  std::atomic<Duration::rep> began_{0};
   std::atomic<Duration::rep> measured_at_{0};
   std::atomic<std::uint64_t> measured_lent_{0}, recent_{0};
 };

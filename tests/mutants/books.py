@@ -83,6 +83,8 @@ MUTANTS = [
     m("a lag outlives the load that caused it", "pool/policy/endpoint.h", "recent_.store(since / periods, std::memory_order_relaxed);",
       "recent_.store(since, std::memory_order_relaxed);", "unit"),
     m("one slow response is enough", "pool/policy/endpoint.h", "(std::min(sample, 2 * old) - old) / 32", "(sample - old) / 32", "unit"),
+    m("the first response counts alone", "pool/policy/endpoint.h", "-sample", "sample", "unit"),
+    m("the first response counts more than the second", "pool/policy/endpoint.h", "std::min(sample, -old)", "-old", "unit"),
     m("a full pool makes no room for an address", D + "spread.cc", "if (pool.full()) return endpoints.request_rebalance();", "if (pool.full()) return;", "unit"),
     m("a dial for an address begins beside another", D + "spread.cc", "supply.dials() != 0", "false", "unit"),
     m("rare requests open connections that rest until they close", D + "spread.cc", "idle_for > idle_timeout / 4", "false", "unit"),

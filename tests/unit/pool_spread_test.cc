@@ -102,6 +102,20 @@ TEST_F(TwoAddresses, DoNotJudgeByOneSlowResponse) {
   EXPECT_EQ(requests(1000), 500);
 }
 
+TEST_F(TwoAddresses, DoNotJudgeByTheFirstResponse) {
+  respond(other_, milliseconds(10));
+  one_.answered(seconds(1));
+  EXPECT_EQ(one_.response_time(), seconds(1)) << "it is all that is known";
+  EXPECT_EQ(requests(1000), 500);
+  one_.answered(milliseconds(10));
+  EXPECT_EQ(one_.response_time(), milliseconds(10));
+  Endpoint slow;
+  slow.answered(seconds(2));
+  slow.answered(seconds(1));
+  EXPECT_EQ(slow.response_time(), seconds(1));
+  EXPECT_EQ(slow.share_against(other_, kSlowStart, kSpreadStart + kSlowStart), Endpoint::kLeast) << "two are enough";
+}
+
 TEST(TheAddressesOfAnOrigin, AreDrawnInAllPairs) {
   Endpoints all;
   EXPECT_EQ(all.draw(7).one, nullptr) << "there is none";
