@@ -104,7 +104,11 @@ def test_each_change_is_recorded_with_its_reason_wherever_the_size_is_shown(orig
     assert pool["peak"] <= 9 and pool["size"] == last[0]["to"]
     assert c.metric("carpool_pool_size", origin=o.url) == pool["size"]
     assert c.metric("carpool_pool_size_changes_total", origin=o.url, reason="waits") == auto["changes"]["waits"]
-    lines = [json.loads(line) for line in c.output if '"the size of the pool follows the load"' in line]
+
+    def told():
+        return [json.loads(line) for line in list(c.output) if '"the size of the pool follows the load"' in line]
+    until(lambda: len(told()) == sum(auto["changes"].values()), what="a line for each change")
+    lines = told()
     assert [(line["from"], line["to"], line["reason"]) for line in reversed(lines)][:8] == \
         [(one["from"], one["to"], one["reason"]) for one in auto["last"]]
     assert all(line["module"] == "pool" and line["origin"] == o.url and line["why"] for line in lines)

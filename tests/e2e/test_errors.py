@@ -7,6 +7,7 @@ from harness.h2_client import headers, request
 from harness.h2_raw import RawClient
 from harness.ports import free_port
 from harness.tls import files, trusting  # noqa: F401
+from harness.wait import until
 from harness.wire import Client
 
 
@@ -212,5 +213,5 @@ def test_clients_beyond_the_limit_wait_until_one_leaves(origin, carpool):
             assert c.metric("carpool_downstream_limits_total", limit="connections") == 1
             two.close()
             assert three.response().status == 200
-    said = [json.loads(line) for line in c.output if "max_connections is reached" in line]
+    said = until(lambda: [json.loads(line) for line in list(c.output) if "max_connections is reached" in line], what="the line")
     assert [(row["module"], row["address"], row["max_connections"]) for row in said] == [("listener", "%s:%d" % c.address, 2)]

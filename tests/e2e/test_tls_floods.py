@@ -25,7 +25,7 @@ def flood(peer, request_update):
 
 
 def logged(c, text):
-    return any(text in line for line in c.output)
+    return any(text in line for line in list(c.output))
 
 
 @pytest.fixture
@@ -148,5 +148,5 @@ def test_an_origin_on_an_idle_connection(carpool, pki, request_update):
             until(lambda: c.metric(FLOODS, peer="origin") == 1, what="it is counted")
             assert client.get(url + "/").status == 200, "another connection"
         assert c.metric("carpool_pool_closed_total", origin=url, cause="error") == 1
-        assert logged(c, WORDS) and ended == [True]
+        until(lambda: logged(c, WORDS) and ended == [True], what="the line, and the end at the origin")
         c.stop()
