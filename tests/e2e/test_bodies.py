@@ -223,7 +223,7 @@ def test_the_end_of_a_response_waits_for_a_client_that_pauses(origin, carpool):
     def until_close(exchange):
         exchange.send(b"HTTP/1.1 200 OK\r\n\r\n" + b"z" * int(exchange.request.target[1:]))
         return False
-    o, c = origin(until_close), carpool(listen={"idle_timeout": "200ms"})
+    o, c = origin(until_close), carpool(listen={"idle_timeout": "1s"})
     sizes = range(2_600_000, 3_100_000, 40_000)  # around what kernels take, so that some end in the proxy's own memory
     clients = {size: Narrow(c.address) for size in sizes}
     for size, client in clients.items():

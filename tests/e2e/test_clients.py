@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from harness.java import QUICK_JAVA
+from harness.wait import until
 
 CLIENTS = pathlib.Path(__file__).parent / "clients"
 GO = shutil.which("go", path=os.environ.get("PATH", "") + ":/usr/local/go/bin")
@@ -43,7 +44,7 @@ def common(front, said, tls=True):
     assert lines[0] == "big 1048576"
     assert lines[1].startswith("got 1048576 via 1.1 carpool-")
     assert lines[2:] == (["hello over https"] if tls else [])
-    assert front.carpool.metric("carpool_requests_total", origin=front.base, code="200") == 182
+    until(lambda: front.carpool.metric("carpool_requests_total", origin=front.base, code="200") == 182, what="the requests")
     if tls:
         assert front.opened(front.tls_base) == 1
     assert front.carpool.metric("carpool_pool_closed_total", origin=front.base) == 0

@@ -117,7 +117,7 @@ def test_metadata_behind_a_message_arrives_also_under_a_name_that_http_permits_i
 def test_a_thousand_streams_share_few_connections(carpool):
     server, handler, port = serve(threads=STREAMS + 8)
     c = carpool(listen={"origin": "http://127.0.0.1:%d" % port}, upstream={"protocols": ["h2"]},
-                pool={"size": 4, "max_streams": 250})
+                pool={"size": 4, "max_streams": 250, "wait_timeout": "60s"})
     channels = [grpc.insecure_channel("%s:%d" % c.address, [("grpc.use_local_subchannel_pool", 1)]) for _ in range(8)]
     calls = [channels[i % 8].unary_unary("/t.Echo/Wait").future(b"%d" % i, timeout=60) for i in range(STREAMS)]
     for _ in range(STREAMS):
@@ -155,7 +155,7 @@ def test_each_own_refusal_has_its_own_code(carpool):
     server, handler, port = serve()
     there = "http://127.0.0.1:%d" % port
     c = carpool(listen={"origin": there}, upstream={"protocols": ["h2"]}, pool={"size": 1, "max_streams": 1, "wait_timeout": "300ms"},
-                origin=[{"uri": there, "allow": ["POST /t.Echo/*"]}], request={"timeout": "2s"})
+                origin=[{"uri": there, "allow": ["POST /t.Echo/*"]}], request={"timeout": "5s"})
     with grpc.insecure_channel("%s:%d" % c.address) as channel:
         held = channel.unary_unary("/t.Echo/Wait").future(b"", timeout=20)
         assert handler.arrived.acquire(timeout=10)

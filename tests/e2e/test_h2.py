@@ -7,6 +7,7 @@ import h2.settings
 from harness.h2_client import HEADERS, PING, PREFACE, H2Client, block, frame, headers, request
 from harness.h2_raw import ACK, RawClient
 from harness.origin import Gate, hello
+from harness.ports import free_port
 from harness.wait import until
 from harness.wire import Client
 
@@ -86,7 +87,7 @@ def test_many_streams_of_one_client_are_answered_each_with_its_own(carpool, orig
 
 def test_streams_beyond_the_limit_of_a_connection_are_refused_and_counted(carpool, origin):
     gate = Gate()
-    o, c = origin(behind(gate)), carpool()
+    o, c = origin(behind(gate)), carpool(pool={"wait_timeout": "60s"})
     with RawClient(c.address) as client:
         client.send(b"".join(headers(1 + 2 * i, request(place(o).encode())) for i in range(300)))
         until(lambda: c.metric("carpool_downstream_limits_total", limit="streams") == 50, what="those above 250")
@@ -128,9 +129,7 @@ def test_head_errors_and_empty_answers_end_their_streams(carpool, origin):
     with H2Client(c.address) as client:
         response = client.get("/", "HEAD", place(o))
         assert response.status == 200 and response.body == b"" and response.ended
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            nobody = "127.0.0.1:%d" % free.getsockname()[1]
-        response = client.get("/", authority=nobody)
+        response = client.get("/", authority="127.0.0.1:%d" % free_port())
         assert response.status == 502 and "connection_refused" in response.get("proxy-status")
 
 

@@ -91,7 +91,9 @@ def ask(c, moody, seed, number):
         except Gone:
             response = None
         # Requests in flight when the origin closed may or may not have been processed.
-        spoiled = name in moody.spoiled or moody.refused[name] > 8 or moody.hung_up
+        # The attempts are counted for all reasons together.
+        exhausted = response is not None and "the attempts are used up" in response.get("proxy-status", "")
+        spoiled = name in moody.spoiled or moody.refused[name] > 8 or exhausted or moody.hung_up
         if response and response.status == 200 and response.complete:
             if response.body != name.encode() + b"\n" + body:
                 wrong.append("%s: an answer that is not its own" % name)

@@ -473,7 +473,7 @@ def test_an_origin_that_allows_no_stream_is_dialed_once(carpool, later):
     none = setting(MAX_STREAMS, 0)
     o = RawOrigin(lambda peer, stream: None, b"" if later else none, script_at_start=lambda peer: later and peer.send(
         frame(SETTINGS, 0, 0, none)))
-    c = carpool(upstream=PRIOR, workers=1, pool={"connect_timeout": "400ms"})
+    c = carpool(upstream=PRIOR, workers=1, pool={"connect_timeout": "2s"})
     try:
         with c.client() as client:
             response = whole(client, o)

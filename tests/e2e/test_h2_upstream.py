@@ -103,7 +103,8 @@ def test_many_requests_share_one_connection_a_loop(h2_origin, carpool, pki, cont
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
         responses = [pool.submit(one, i) for i in range(32)]
         gate.wait_for(32)
-        assert sum(r["streams"] for r in connections(c, o)) == 32 and {r["protocol"] for r in connections(c, o)} == {"h2"}
+        rows = [r for r in connections(c, o) if r["state"] != "connecting"]
+        assert sum(r["streams"] for r in rows) == 32 and {r["protocol"] for r in rows} == {"h2"}
         assert o.opened <= workers
         gate.open()
     assert [a.result() for a in responses] == [b"/%d" % i for i in range(32)]

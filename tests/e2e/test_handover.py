@@ -131,11 +131,13 @@ def test_a_request_that_runs_is_finished_and_its_client_asked_to_come_again(orig
     def held(exchange):
         gate.enter()
         exchange.reply()
-    o, c = origin(held), line(shutdown_grace="20s")
-    with c.client() as running:
+    o, c = origin(held), line(shutdown_grace="20s", workers=1)
+    with c.client() as running, H2Client(c.address) as session:
         running.ask("GET", o.url + "/")
         gate.wait_for(1)
         line.next(c)
+        assert session.until(lambda: session.goaways), "its loop knows of the hand-over"
+        session.sock.close()
         gate.open()
         response = running.response()
         assert (response.status, response.body, response.keeps_alive()) == (200, b"ok", False)

@@ -209,8 +209,8 @@ def test_the_service_manager_watches_the_new_process_before_the_old_one_may_end(
         new = carpool(start=False, handover={"address": "unix:%s" % (tmp_path / "old.sock")})
         new.launch()
         with old.accept()[0] as successor:
+            old.close()  # before the state: with it, the new process binds the address
             send_state(successor)
-            old.close()
             assert successor.recv(2) == b"go"
             assert manager.recv(100, socket.MSG_DONTWAIT) == b"MAINPID=%d" % new.process.pid
         manager.settimeout(10)
@@ -246,8 +246,8 @@ def test_a_listening_socket_that_blocks_holds_no_loop_up(origin, carpool, tmp_pa
         new = carpool(start=False, handover={"address": "unix:%s" % (tmp_path / "old.sock")})
         new.launch()
         with old.accept()[0] as successor:
-            send_state(successor, "socket listen %s:%d\n" % new.address, [listening.fileno()])
             old.close()
+            send_state(successor, "socket listen %s:%d\n" % new.address, [listening.fileno()])
             assert successor.recv(2) == b"go"
         until(new._is_ready, what="the start")
         for _ in range(2):

@@ -23,6 +23,9 @@ def test_a_probe_is_sent_on_what_rests_and_leaves_it_as_it_was(origin, carpool):
     until(lambda: o.targets().count("*") >= 3, what="three probes")
     seen = next(s.message for s in o.seen if s.message.target == "*")
     assert seen.method == "OPTIONS" and seen.get("host") == o.authority
+    c.config.write_text(c.config.read_text().replace("enabled = true", "enabled = false"))  # no other probe borrows it meanwhile
+    assert c.admin("POST", "/reload").status == 200
+    until(lambda: c.metric("carpool_pool_connections", origin=o.url, state="idle") == 1, what="the end of the last probe")
     rest_one(c, o)
     assert o.opened == 1, "the connection that was probed serves on"
     row = c.get_json("/pools/%s/connections" % o.url.replace("/", "%2F"))["connections"]
@@ -37,7 +40,7 @@ def test_what_does_not_answer_its_probe_is_closed_as_unhealthy(origin, carpool):
             return True  # reads, but sends nothing
         return exchange.reply()
     o = origin(handler)
-    c = carpool(pool={"connect_timeout": "300ms", "health_check": PROBE})
+    c = carpool(pool={"connect_timeout": "2s", "health_check": PROBE})
     rest_one(c, o)
     until(lambda: "*" in o.targets(), what="a probe")
     assert closed(c, o, "unhealthy") == 0
@@ -76,7 +79,7 @@ def test_without_a_probe_nothing_is_sent_and_the_rest_is_not_prolonged(origin, c
 
 
 def test_probing_does_not_keep_a_connection_beyond_its_idle_timeout(origin, carpool):
-    o, c = origin(), carpool(pool={"idle_timeout": "1s", "health_check": PROBE})
+    o, c = origin(), carpool(pool={"idle_timeout": "2s", "health_check": PROBE})
     rest_one(c, o)
     until(lambda: closed(c, o, "idle") == 1, what="the end of its rest")
     assert o.targets().count("*") >= 2

@@ -46,10 +46,11 @@ def test_metrics_and_explain_tell_what_became_of_connects(scene, authority):
 def test_a_connect_that_arrives_during_the_drain_ends_here_too(scene, authority):
     o, c = scene(shutdown_grace="60s")
     sock = socket.create_connection(c.address, 20)
+    sock.sendall(b"CONNECT ")  # a client that has sent nothing has one second
     until(lambda: c.metric("carpool_downstream_connections") == 1, what="its arrival")
     c.signal(signal.SIGTERM)
     until(lambda: c.admin("GET", "/readyz").status == 503, what="readyz 503")
-    sock.sendall(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (c.authority.encode(), c.authority.encode()))
+    sock.sendall(b"%s HTTP/1.1\r\nHost: %s\r\n\r\n" % (c.authority.encode(), c.authority.encode()))
     with Client(sock=sock) as bare:
         assert bare.head().status == 200
         with Client(sock=trusting(authority.ca).wrap_socket(bare.sock, server_hostname=NAME)) as client:

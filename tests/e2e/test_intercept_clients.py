@@ -58,6 +58,7 @@ class Scene:
         for lines in said:
             assert lines.splitlines() == ["200 HTTP/%d hello" % version] * GETS + ["200 HTTP/%d got 100000" % version]
         metric = self.carpool.metric
+        until(lambda: metric("carpool_requests_total", origin=self.url, code="200") >= RUNS * (GETS + 1), what="the count of every request")
         assert metric("carpool_requests_total", origin=self.url, code="200") == RUNS * (GETS + 1)
         until(lambda: metric("carpool_intercept_connects_total", origin=self.url) == metric(
             "carpool_intercept_connects_total", origin=self.url, result="intercepted") > 0, what="nothing but interceptions")

@@ -66,7 +66,7 @@ def test_a_client_on_a_unix_socket_is_named_by_its_process(origin, carpool, gate
 
 def test_leak_action_discard_ends_the_connection_and_the_ledger_balances(origin, carpool, gate):
     o = origin(holder(gate))
-    c = carpool(pool={"leak_timeout": "200ms", "leak_action": "discard"})
+    c = carpool(pool={"leak_timeout": "1s", "leak_action": "discard"})
     with c.client() as client:
         response = client.get(o.url + "/slow")
         assert response.status == 504 and "leak_timeout" in response.get("proxy-status")
@@ -84,7 +84,7 @@ def test_a_response_that_leaks_half_way_never_looks_complete(origin, carpool, ga
         exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345")
         gate.enter()
     o = origin(half)
-    c = carpool(pool={"leak_timeout": "200ms", "leak_action": "discard"})
+    c = carpool(pool={"leak_timeout": "1s", "leak_action": "discard"})
     with c.client() as client:
         client.ask("GET", o.url + "/")
         with pytest.raises((Gone, ConnectionError, AssertionError)):

@@ -59,7 +59,7 @@ def test_every_field_of_the_access_log_is_documented_and_every_documented_one_co
         assert client.request("GET", o.url + "/", trace).status == 200
         assert client.request("GET", o.url + "/again").status == 200
         assert client.request("GET", "http://127.0.0.1:%d/" % free_port()).status == 502
-        lost = client.request("POST", o.url + "/order")
+        lost = client.request("POST", origin(second_dies).url + "/order")
         assert lost.status == 502
         why = "the connection was new, so the origin may have processed the request"
         assert lost.get("proxy-status").endswith('; not repeated: %s"' % why)

@@ -58,7 +58,7 @@ def test_what_is_in_flight_waits_and_exists_now_has_its_own_metrics(origin, carp
         exchange.read_body()
         gate.enter()
         exchange.reply()
-    o, c = origin(held), carpool(pool={"size": 10})
+    o, c = origin(held), carpool(pool={"size": 10, "wait_timeout": "60s"})
     clients = [c.client() for _ in range(11)]
     for client in clients:
         client.ask("GET", o.url + "/")
@@ -114,7 +114,7 @@ def test_origins_beyond_the_label_bound_share_one(origin, carpool):
         serve(c, o, 2)
     labels = {dict(ls).get("origin") for (name, ls), _ in c.metrics().items() if name == "carpool_requests_total"}
     assert "other" in labels and len(labels) <= 3
-    assert c.metric("carpool_requests_total") == 8
+    until(lambda: c.metric("carpool_requests_total") == 8, what="the requests")
     opened, closed = c.metric("carpool_pool_opened_total"), c.metric("carpool_pool_closed_total")
     assert opened - closed == c.metric("carpool_pool_connections") == 4
 
@@ -200,7 +200,7 @@ def test_what_reuse_saves_is_counted(origin, carpool, pki):
     for o in (plain, secure):
         serve(c, o, 4)
     for o in (plain, secure):
-        assert c.metric("carpool_saved_dials_total", origin=o.url) == 3, "all but the first"
+        until(lambda o=o: c.metric("carpool_saved_dials_total", origin=o.url) == 3, what="all but the first")
         saved = c.pool(o.url)["saved"]
         assert saved["dials"] == 3 and saved["seconds"] > 0
         assert abs(c.metric("carpool_saved_seconds_total", origin=o.url) - saved["seconds"]) < 1e-6

@@ -27,7 +27,7 @@ typedef int Create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*entry)(void*), void* argument) {
   static int calls;
   if (gettid() == getpid() && calls++ == atoi(getenv("THREADS"))) {
-    poll(NULL, 0, 500);
+    poll(NULL, 0, 1500);
     return EAGAIN;
   }
   return ((Create*)dlsym(RTLD_NEXT, "pthread_create"))(thread, attributes, entry, argument);

@@ -172,7 +172,7 @@ def test_a_body_that_is_still_arriving_at_a_401_is_sent_whole_with_the_next_toke
         until(lambda: s.granted == 2, what="another token")
         client.sendall(body[1000:])
         answer = b""
-        while not answer.endswith(body[-1000:]):
+        while len(answer.partition(b"\r\n\r\n")[2]) < len(body):
             answer += client.recv(65536) or pytest.fail("the connection ended after %r" % answer[:200])
     assert answer.startswith(b"HTTP/1.1 200 ") and answer.count(body) == 1
 

@@ -65,7 +65,7 @@ def test_a_button_asks_first_and_then_acts(browser, origin, carpool):
 
 
 def test_a_paused_pool_is_shown_and_a_click_resumes_it(browser, origin, carpool):
-    o, c = origin(), carpool()
+    o, c = origin(), carpool(pool={"wait_timeout": "60s"})
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
         open_page(browser, c)
@@ -365,7 +365,8 @@ def test_an_origin_that_only_fails_looks_like_it_and_says_why(browser, shown):
                             "[...p.querySelectorAll('.tag')].filter(t => !t.hidden).map(t => t.textContent)])"))
     assert tags[quiet] == ["paused"] and tags[good] == []
     assert tags[nobody] == ["failing"]
-    assert RENEWS or browser.run("document.querySelector('.fails .why').textContent").startswith("5 of 5 requests failed in the last ")
+    if not RENEWS:  # a sample that comes late counts fewer in the same time
+        browser.see(r"/^([45]) of \1 requests failed in the last /.test(document.querySelector('.fails .why')?.textContent)")
     assert browser.run("document.querySelector('.fails .why').textContent").endswith(", connections are refused")
     failing = {"requests": 1234, "failed": 1200, "last_seconds": 15, "reason": None}
     for change, told in [({}, "1,200 of 1,234 requests failed in the last 15 seconds"),

@@ -39,7 +39,8 @@ def test_it_says_why_it_gets_no_events(browser, carpool):
 
 
 def test_counts_since_the_page_was_loaded_begin_anew_with_the_program(browser, origin, carpool):
-    o, c = origin(), carpool()
+    o = origin()
+    c = carpool(origin=[{"uri": o.url, "pool": {"min_idle": 1}}])  # the pool is there when the page connects again
     with c.client() as client:
         for _ in range(9):
             served(client, o.url + "/")
@@ -56,7 +57,7 @@ def test_counts_since_the_page_was_loaded_begin_anew_with_the_program(browser, o
 
 
 def test_the_description_of_a_connection_goes_with_its_origin(browser, origin, carpool):
-    o, c = origin(), carpool(pool={"idle_timeout": "1s", "total": {"origin_idle_timeout": "2s"}})
+    o, c = origin(), carpool(pool={"idle_timeout": "6s", "total": {"origin_idle_timeout": "7s"}})
     with c.client() as client:
         served(client, o.url + "/")
     open_page(browser, c)

@@ -34,9 +34,16 @@ def test_the_origins_idle_limit_is_learned_and_connections_are_retired_before_it
         o.close_connections()
         until(lambda: closed(c, o, "peer_closed") == before + 1, what="the origin's close")
         return time.monotonic() - began
+    def learned():
+        return c.pool(o.url)["learned_idle_timeout_seconds"]
     longest = max(rest(1.5) for _ in range(3))
-    until(lambda: c.pool(o.url)["learned_idle_timeout_seconds"] is not None, what="the limit")
-    assert 1.4 < c.pool(o.url)["learned_idle_timeout_seconds"] <= longest, "not the 60 s of idle_timeout"
+    for _ in range(3):  # three must agree within 20 %; one that is late does not
+        end = time.monotonic() + 3
+        until(lambda end=end: learned() is not None or time.monotonic() > end, what="a sweep, which evaluates the last one")
+        if learned() is None:
+            longest = max(longest, rest(1.5))
+    until(lambda: learned() is not None, what="the limit")
+    assert 1.4 < learned() <= longest, "not the 60 s of idle_timeout"
     with c.client() as client:
         assert client.get(o.url + "/").status == 200
     until(lambda: closed(c, o, "idle") == 1, what="a retirement")
@@ -135,7 +142,7 @@ def test_the_summary_is_one_line_that_agrees_with_the_pools(origin, carpool):
         for _ in range(3):
             assert client.get(o.url + "/").status == 200
     lines = []
-    until(lambda: lines.extend(line for line in list(c.output) if '"summary"' in line and '"borrows":3' in line) or lines,
+    until(lambda: lines.extend(line for line in list(c.output) if '"summary"' in line and '"borrows":3,"restores":3,' in line) or lines,
           what="a summary of three borrows")
     said = json.loads(lines[-1])
     assert (said["pools"], said["restores"], said["created"], said["failures"]) == (1, 3, 1, 0)

@@ -145,7 +145,7 @@ def test_a_bound_connection_that_times_out_ends_the_client_with_its_error(origin
         if exchange.request.target == "/slow":
             gate.enter()
         exchange.reply()
-    o, c = origin(handler), carpool(workers=1, request={"response_header_timeout": "300ms"})
+    o, c = origin(handler), carpool(workers=1, request={"response_header_timeout": "2s"})
     with c.client() as alice:
         assert alice.get(o.url + "/", ("Authorization", "NTLM alice")).status == 200
         response = alice.get(o.url + "/slow")

@@ -144,6 +144,9 @@ def test_waits_leaks_poor_reuse_scarce_descriptors_and_silence_raise_theirs(orig
             assert client.get(slow.url + "/").status == 200
     until(lambda: p.ask('carpool_pool_leaks_total{origin="%s"}' % slow.url), 40, "a look before the fault")
     with contextlib.ExitStack() as stack:
+        descriptors = pathlib.Path("/proc/%d/fd" % c.process.pid)
+        until(lambda: stack.enter_context(c.client()).get(wasteful.url + "/").status == 200 and len(list(descriptors.iterdir())) > 163,
+              40, "clients")
         clients = [stack.enter_context(c.client()) for _ in range(2)]
         clients[0].ask("GET", slow.url + "/held")
         gate.wait_for(1)
@@ -151,8 +154,6 @@ def test_waits_leaks_poor_reuse_scarce_descriptors_and_silence_raise_theirs(orig
         until(lambda: c.pool(slow.url)["max_wait_seconds"] > 1.5, what="a long wait")
         gate.open()
         assert [one.response().status for one in clients] == [200, 200]
-        descriptors = pathlib.Path("/proc/%d/fd" % c.process.pid)
-        until(lambda: stack.enter_context(c.client()) and len(list(descriptors.iterdir())) > 163, what="clients")
         seen = set()
 
         def look():

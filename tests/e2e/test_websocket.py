@@ -165,6 +165,7 @@ def test_an_origin_that_does_not_respond_to_an_extended_connect_is_504(origin, c
         stream = h2.ask(method="CONNECT", authority=o.authority, end=False, pseudo=[(":protocol", "websocket")])
         response = h2.response(stream)
         assert response.status == 504 and "http_response_timeout" in response.get("proxy-status")
+    until(lambda: o.seen, what="the request at the origin")
     assert len(o.seen) == 1
 
 

@@ -73,6 +73,8 @@ def serve(device):
         at = (packet[0] & 15) * 4
         port, _, sequence, _, offset, flags = struct.unpack("!HHIIBB", packet[at:at + 14])
         data = packet[at + (offset >> 4) * 4:]
+        if flags & SYN and port in connections:
+            continue  # sent again
         if flags & SYN:
             connections[port] = Connection(device, port, sequence, len(connections) + 1)
         elif data and port in connections:

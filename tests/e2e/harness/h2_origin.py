@@ -80,8 +80,8 @@ class Connection:
             c.initiate_connection()
             if self.origin.settings:
                 c.update_settings(self.origin.settings)
-        if self.origin.greet:
-            self.origin.greet(self)
+            if self.origin.greet:  # in one write
+                self.origin.greet(self)
         while data := self.sock.recv(65536):
             with self.room:
                 with self.talk() as c:
