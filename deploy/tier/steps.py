@@ -73,13 +73,13 @@ def simulation(name, histories, long):
     return run
 
 
-def e2e(program, long_form=True):
+def e2e(program, long_form=True, late=False):
     """Runs the end-to-end tests against one build of the program, files concurrently: most of them wait most of the time."""
     def play(log, full, tests, *how):
         report = log.path.with_suffix(".json")
         report.unlink(missing_ok=True)
         prefix = units.without_aslr() if program.parent.name == "tsan" else []
-        status = log.run(*prefix, PYTHON, *PYTEST, "-rfEs", *how, *tests, "--report", report, *(["--full"] if full and long_form else []),
+        status = log.run(*prefix, PYTHON, *PYTEST, "-rfEs", *how, *tests, "--report", report, *(["--full"] if full and long_form else []), *(["--late"] if late else []),
                          limit=7200 if full else 3600, env={"CARPOOL": str(program), **COMPILED, **units.ENVIRONMENT.get(program.parent.name, {})})
         counts = json.loads(report.read_text()) if report.exists() else {"passed": 0, "failed": 0, "skipped": 0, "names": []}
         if (status or not report.exists()) and not counts["failed"]:
@@ -150,6 +150,8 @@ ALL = [
     Step("unit-asan", "unit tests under ASan and UBSan", units.run("asan"), ASAN_BUILD, group="sanitized"),
     Step("unit-tsan", "threads under TSan", units.run("tsan"), TSAN_BUILD, group="sanitized"),
     Step("fuzz", "libFuzzer, ten seconds a target, a minute with --full", fuzzing.run, ASAN_BUILD),
+    Step("e2e-late", "end to end, where the log and the origins tell a test what happened late", e2e(PROGRAM, long_form=False, late=True), PROGRAM_PATH,
+         full_only=True),
     Step("e2e-asan", "end to end under ASan and UBSan", e2e(ASAN, False), "build/asan/carpool", full_only=True),
     Step("attacks-asan", "attack scripts under ASan and UBSan", attacks.scripts(ASAN), "build/asan/carpool", full_only=True),
     Step("attacks-fuzz-asan", "mutated HTTP on both sides under ASan and UBSan, ten minutes of ten seeds", attacks.fuzz(ASAN, attacks.LONG_FUZZ),

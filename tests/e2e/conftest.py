@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from harness import nginx as nginx_module  # noqa: E402
-from harness import names  # noqa: E402
+from harness import late, names  # noqa: E402
 from harness.carpool import PROGRAM, Carpool  # noqa: E402
 from harness.origin import Gate, Origin, hello  # noqa: E402
 from harness.pki import Pki  # noqa: E402
@@ -25,6 +25,7 @@ from harness.wire import Stream  # noqa: E402
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="long forms of the tests")
+    parser.addoption("--late", action="store_true", help="the log and the accepts of origins reach the tests late")
     parser.addoption("--report", help="write counts as JSON to this file")
 
 
@@ -66,6 +67,7 @@ class Counts:
 
 
 def pytest_configure(config):
+    late.enabled = config.getoption("late")
     config.counts = Counts()
     config.pluginmanager.register(config.counts)
 

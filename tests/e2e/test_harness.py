@@ -1,5 +1,7 @@
 """The harness itself: client and scripted origin understand each other without a proxy between them."""
-from harness import toml
+import time
+
+from harness import late, toml
 from harness.wire import Client
 
 
@@ -18,3 +20,13 @@ def test_the_client_reads_what_the_origin_sends(origin):
 def test_settings_become_toml():
     assert toml.dumps(toml.merge({"workers": 2, "pool": {"size": 4}}, {"pool": {"x": "1s"}, "origin": [{"uri": "u", "tls": {"a": True}}]})) == (
         'workers = 2\n\n[pool]\nsize = 4\nx = "1s"\n\n[[origin]]\nuri = "u"\n\n[origin.tls]\na = true\n')
+
+
+def test_a_late_log_delays_each_line_behind_that_of_readiness_and_loses_none(monkeypatch):
+    monkeypatch.setattr(late, "enabled", True)
+    monkeypatch.setattr(late, "LOG", 0.05)
+    began, came = time.monotonic(), []
+    for line in late.lines([b"before\n", b"carpool ready\n", b"behind\n", b"the last\n"]):
+        came.append((line, time.monotonic() - began >= 0.05))
+    assert [line for line, _ in came] == [b"before\n", b"carpool ready\n", b"behind\n", b"the last\n"]
+    assert [delayed for _, delayed in came][2:] == [True, True]

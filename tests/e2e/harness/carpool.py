@@ -10,7 +10,7 @@ import urllib.parse
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from . import toml
+from . import late, toml
 from .ports import free_port
 from .wait import ended, until
 from .wire import Client
@@ -73,7 +73,7 @@ class Carpool:
         return done.stdout + done.stderr
 
     def _read(self):
-        for line in self.process.stdout:
+        for line in late.lines(self.process.stdout):
             self.output.append(line.decode(errors="replace").rstrip("\n"))
 
     def _is_ready(self):

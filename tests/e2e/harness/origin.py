@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 
+from . import late
 from .wire import Gone, Stream
 
 
@@ -115,6 +116,7 @@ class Origin:
                 return
             if self.port is not None:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            late.accept()
             with self._lock:
                 self.opened += 1
                 number = self.opened
