@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from harness import nginx as nginx_module  # noqa: E402
 from harness import late, names  # noqa: E402
+from harness.acceptor import Acceptor  # noqa: E402
 from harness.carpool import PROGRAM, Carpool  # noqa: E402
 from harness.origin import Gate, Origin, hello  # noqa: E402
 from harness.pki import Pki  # noqa: E402
@@ -231,21 +232,12 @@ def starting(line):
 @pytest.fixture
 def peer():
     """A TCP server that gives each connection to a function of its own: peer(function) -> port."""
-    listeners = []
+    acceptors = []
 
     def start(talk):
-        listener = socket.create_server(("127.0.0.1", 0))
-        listeners.append(listener)
-
-        def accept():
-            while True:
-                try:
-                    sock, _ = listener.accept()
-                except OSError:
-                    return
-                threading.Thread(target=lambda: talk(Stream(sock)), daemon=True).start()
-        threading.Thread(target=accept, daemon=True).start()
-        return listener.getsockname()[1]
+        server = socket.create_server(("127.0.0.1", 0))
+        acceptors.append(Acceptor(server, lambda sock: threading.Thread(target=talk, args=(Stream(sock),), daemon=True).start()))
+        return server.getsockname()[1]
     yield start
-    for listener in listeners:
-        listener.close()
+    for acceptor in acceptors:
+        acceptor.stop()

@@ -5,6 +5,7 @@ import struct
 import threading
 
 import pytest
+from harness.acceptor import Acceptor
 from harness.h2_client import (CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PRIORITY, RST, SETTINGS, WINDOW,
                                block, frame, headers, request)
 from harness.h2_raw import PADDED, RawClient
@@ -282,21 +283,19 @@ def test_a_request_that_is_reset_before_its_end_frees_what_it_held(client, origi
 @pytest.fixture
 def peer():
     """A listener of a tunnel's other end: peer(talk) -> its authority."""
-    servers = []
+    acceptors = []
 
     def start(talk):
         server = socket.create_server(("127.0.0.1", 0))
-        servers.append(server)
 
-        def serve():
-            sock, _ = server.accept()
+        def take(sock):
             sock.settimeout(20)
-            talk(sock)
-        threading.Thread(target=serve, daemon=True).start()
+            threading.Thread(target=talk, args=(sock,), daemon=True).start()
+        acceptors.append(Acceptor(server, take))
         return b"127.0.0.1:%d" % server.getsockname()[1]
     yield start
-    for server in servers:
-        server.close()
+    for acceptor in acceptors:
+        acceptor.stop()
 
 
 def connect(authority, more=()):

@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from harness.acceptor import Acceptor
 from harness.carpool import PROGRAM, SANITIZED, Carpool
 from harness.ports import free_port
 from harness.wait import until
@@ -165,23 +166,14 @@ class Liar:
 
     def __init__(self, body):
         self.body = body
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.address = "127.0.0.1:%d" % self.server.getsockname()[1]
-        threading.Thread(target=self.serve, daemon=True).start()
+        server = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % server.getsockname()[1]
+        self.acceptor = Acceptor(server, self.serve)
 
-    def serve(self):
-        while True:
-            try:
-                client, _ = self.server.accept()
-            except OSError:
-                return
-            with client:
-                client.recv(65536)
-                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(self.body) + self.body)
-
-    def close(self):
-        self.server.shutdown(socket.SHUT_RDWR)
-        self.server.close()
+    def serve(self, client):
+        with client:
+            client.recv(65536)
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(self.body) + self.body)
 
 
 @pytest.mark.parametrize("body", [b"[" * LEVELS, b'{"pools":' * LEVELS + b"1" + b"}" * LEVELS, b'{"pools": ' + b"[" * LEVELS + b"]" * LEVELS + b', "b": 1}',
@@ -191,7 +183,7 @@ def test_a_command_that_is_lied_to_says_so_or_shows_it(body):
     for command in (["pools"], ["top", "--once"], ["pools", "--json"], ["pool", "example"], ["threads"]):
         done = subprocess.run([PROGRAM, *command, "--admin", liar.address], capture_output=True, timeout=20)
         assert done.returncode in (0, 3), (command, done)
-    liar.close()
+    liar.acceptor.stop()
 
 
 # ---- the configuration file

@@ -119,8 +119,8 @@ def flooding_origin(pki, request_update, idle=None):
         yield "https://localhost:%d" % server.getsockname()[1], ended
     finally:
         server.shutdown(socket.SHUT_RDWR)
-        server.close()
         thread.join(20)
+        server.close()
 
 
 @requests

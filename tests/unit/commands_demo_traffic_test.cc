@@ -103,11 +103,10 @@ TEST(DemoTraffic, StopsAtOnceWhileNobodyAnswers) {
 }
 
 TEST(DemoTraffic, GoesOnWhenNobodyListens) {
-  net::Address gone;
-  {
-    const ScriptedProxy proxy;
-    gone = proxy.address();
-  }
+  const Fd bound(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));  // it does not listen, and keeps its port
+  const net::Address any_port = *net::Address::literal("127.0.0.1", 0);
+  ASSERT_EQ(::bind(bound.get(), any_port.get(), any_port.length()), 0);
+  const net::Address gone = net::Address::local_of(bound.get());
   Served served;
   const auto traffic = started(gone, quick(2));
   Caller clock = served.plain();

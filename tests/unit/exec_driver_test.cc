@@ -85,6 +85,7 @@ TEST(ADriver, LetsTheNotesOfAThreadFollowTheLoop) {
     void arrive() override LOOP_ONLY {
       EXPECT_EQ(number, whose);
       threads.insert(std::this_thread::get_id());
+      driving = std::this_thread::get_id();
       if (--rounds == 0) return done.open();
       EXPECT_TRUE(fixture->drivers[static_cast<std::size_t>(number - 1)]->submit(make_task("blocks", [this] {
         EXPECT_EQ(0, whose) << "a task belongs to no loop";
@@ -94,6 +95,7 @@ TEST(ADriver, LetsTheNotesOfAThreadFollowTheLoop) {
     }
     // Only another thread can drive the loop now.
     void wait_for_a_turn() {
+      if (std::this_thread::get_id() == driving) ++consumed;
       const int before = turned.load();
       fixture->all[static_cast<std::size_t>(number - 1)]->post(knock);
       turned.wait(before, std::memory_order_acquire);
@@ -105,6 +107,8 @@ TEST(ADriver, LetsTheNotesOfAThreadFollowTheLoop) {
     }};
     DriverFixture* fixture = nullptr;
     int number = 0, rounds = kRounds;
+    int consumed = 0;         // tasks that waited on the thread that had driven the loop
+    std::thread::id driving;  // when the task was submitted
     std::set<std::thread::id> threads;
     Gate done;
   };
@@ -120,7 +124,9 @@ TEST(ADriver, LetsTheNotesOfAThreadFollowTheLoop) {
   StrategyCounts counts;
   for (auto& driver : fixture.drivers) counts += driver->counts();
   EXPECT_EQ(2U * (kRounds - 1), counts.tasks());
-  EXPECT_GT(counts.took_over, 0U);
+  if (actors[0].consumed + actors[1].consumed > 0) {  // else the thread pool ran each
+    EXPECT_GT(counts.took_over, 0U);
+  }
 }
 
 TEST(ADriver, RunsInEveryModeAndBlocksInOneOnly) {

@@ -190,6 +190,10 @@ TEST(ReservedThreads, LosesNoTaskToAThreadThatIsLeaving) {
 
 TEST(ReservedThreads, GivesEveryTaskToOneThreadUnderContention) {
   const ReserveScene scene(of(4));
+  Known first;
+  ASSERT_TRUE(eventually([&] { return scene.try_execute(first); }));
+  ASSERT_TRUE(eventually([&] { return first.runs == 1; }));
+  ASSERT_TRUE(eventually([&] { return scene.reserve->available() > 0; }));
   std::atomic<int> handed{0}, ran{0};
   constexpr int kEach = 5000;
   std::vector<std::thread> takers;

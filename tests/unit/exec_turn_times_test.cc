@@ -49,14 +49,15 @@ TEST(TurnTimes, OfALoopShowALongCallbackAndTheTimerThatWaitedForIt) {
   auto loop = make_loop();
   Pair pair;
   bool timer_ran = false;
+  OnTime ran(*loop, [&] { timer_ran = true; });
   OnReady watcher([&](Ready ready) {
-    if (ready.readable) work_until(Clock::now() + 12ms);
+    if (!ready.readable || ran.timer.armed()) return;
+    loop->arm(ran.timer, Clock::now());  // due while this callback runs
+    work_until(Clock::now() + 12ms);
   });
   const auto key = loop->watch(pair.near.get(), watcher);
   ASSERT_TRUE(key);
   pair.say("x");
-  OnTime ran(*loop, [&] { timer_ran = true; });
-  loop->arm(ran.timer, Clock::now() + 1ms);
   while (!timer_ran) loop->turn(true);
   loop->turn(false);
   EXPECT_GE(from(10ms, loop->turn_times().turns()), 1U);

@@ -108,15 +108,21 @@ TEST(ALoopWithMoreEventsThanOneTurnTakes, RunsNoDueTimerBeforeTheRest) {
   constexpr int kMany = 600;
   std::vector<Pair> pairs(kMany);
   int told = 0, told_before = 0;
+  Instant ran;
   OnReady watcher([&](Ready ready) { told += ready.readable ? 1 : 0; });
   for (const Pair& pair : pairs) {
     pair.say("x");
     ASSERT_TRUE(loop->watch(pair.near.get(), watcher));
   }
-  OnTime limit(*loop, [&] { told_before = told; });
+  OnTime limit(*loop, [&] {
+    told_before = told;
+    ran = Clock::now();
+  });
   limit.timer.arm(loop->now());
+  const Instant begin = Clock::now();
   turn_until(*loop, [&] { return !limit.timer.armed(); });
-  EXPECT_EQ(kMany, told_before);
+  // Timers wait for 100 ms at most, and a thread may be without a processor for as long.
+  EXPECT_TRUE(told_before == kMany || ran - begin >= 100ms) << told_before;
 }
 
 TEST(ALoopThatAlwaysHasMoreEvents, RunsItsTimersAllTheSame) {

@@ -11,7 +11,15 @@ namespace {
 using namespace std::chrono_literals;
 using net::NameServer;
 
-struct DnsOfAFaultyServer : Dns {};
+struct DnsOfAFaultyServer : Dns {
+  // A query that the test holds ends after five seconds.
+  Settings with_long_queries() const {
+    Settings out = settings();
+    out.resolv_conf = long_queries.path();
+    return out;
+  }
+  net::TemporaryFile long_queries{"options timeout:5 attempts:1\nsearch svc.test\n"};
+};
 
 TEST_F(DnsOfAFaultyServer, DoesNotWaitForTheRestOfATruncatedResponseThatNeverArrives) {
   server.table["part.test"] = {{"127.0.0.1", "127.0.0.2", "127.0.0.3"}, 60, 0, {}};
@@ -64,7 +72,7 @@ TEST_F(DnsOfAFaultyServer, GivesOneFamilyWhileTheOtherIsLateAndBothAfterwards) {
 }
 
 TEST_F(DnsOfAFaultyServer, GivesAPartOfZeroTtlToEveryQuestionUntilTheRestArrives) {
-  Settings uncached = settings();
+  Settings uncached = with_long_queries();
   uncached.min_ttl = uncached.stale_for = Duration::zero();
   server.table["half.test"] = {{"127.0.0.1", "::1"}, 0, 0, {}};
   server.held_type = 28;
@@ -72,7 +80,7 @@ TEST_F(DnsOfAFaultyServer, GivesAPartOfZeroTtlToEveryQuestionUntilTheRestArrives
   const Instant begin = Clock::now();
   EXPECT_EQ(resolve(resolver, "half.test"), "127.0.0.1");
   EXPECT_EQ(resolve(resolver, "half.test"), "127.0.0.1");
-  EXPECT_LT(Clock::now() - begin, 900ms);
+  EXPECT_LT(Clock::now() - begin, 4s);
 }
 
 TEST_F(DnsOfAFaultyServer, GivesATruncatedPartWhileTheOtherFamilyIsLateAndAllAfterwards) {
@@ -81,10 +89,10 @@ TEST_F(DnsOfAFaultyServer, GivesATruncatedPartWhileTheOtherFamilyIsLateAndAllAft
   server.truncated_to = 2;
   server.table["cut.test"] = {{"127.0.0.1", "127.0.0.2", "127.0.0.3", "::1"}, 60, 0, {}};
   server.held_type = 28;
-  Resolver resolver(*loop, settings());
+  Resolver resolver(*loop, with_long_queries());
   const Instant begin = Clock::now();
   EXPECT_EQ(resolve(resolver, "cut.test"), "127.0.0.1 127.0.0.2");
-  EXPECT_LT(Clock::now() - begin, 900ms);
+  EXPECT_LT(Clock::now() - begin, 4s);
   Asked rest;
   resolver.await_rest("cut.test", rest);
   server.held_type = 0;
@@ -99,7 +107,7 @@ TEST_F(DnsOfAFaultyServer, ANameIsAbsentAlthoughAPartOfItsAddressesCameBefore) {
   server.truncated_to = 1;
   server.table["left.test"] = {{"127.0.0.1", "127.0.0.2", "::1"}, 60, 0, {}};
   server.held_type = 28;
-  Resolver resolver(*loop, settings());
+  Resolver resolver(*loop, with_long_queries());
   EXPECT_EQ(resolve(resolver, "left.test"), "127.0.0.1");
   server.table.erase("left.test");
   Asked rest;
@@ -174,7 +182,7 @@ TEST_F(DnsOfAFaultyServer, AnErrorForOneFamilyIsNoEndOfTheNameThoughTheOtherOneI
 TEST_F(DnsOfAFaultyServer, CompletesTheOtherFamilyWhileTheNameServerFailsForOne) {
   Settings brief = settings();
   brief.min_ttl = brief.max_ttl = 1ms;
-  brief.stale_for = 300ms;
+  brief.stale_for = 1s;
   server.table["two.test"] = {{"127.0.0.1", "::1"}, 60, 0, {}};
   for (const int fails : {1, 28}) {
     server.fails_type = 0;

@@ -34,10 +34,12 @@ class NameServer {
 
   explicit NameServer(TurnedLoop& loop) : loop_(loop), udp_(*this), tcp_(*this) {
     exec::assume_on_loop();
-    tcp_.fd = listen_on("127.0.0.1:0");
-    at_ = Address::local_of(tcp_.fd.get());
+    do {  // another process may have this port of UDP
+      tcp_.fd = listen_on("127.0.0.1:0");
+      at_ = Address::local_of(tcp_.fd.get());
+    } while (!bind_udp());
     tcp_.key = *loop_->watch(tcp_.fd.get(), tcp_);
-    start_udp();
+    udp_.key = *loop_->watch(udp_.fd.get(), udp_);
   }
   ~NameServer() {
     exec::assume_on_loop();
@@ -54,8 +56,7 @@ class NameServer {
   // After stop, datagrams are refused.
   void start_udp() {
     exec::assume_on_loop();
-    udp_.fd = Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(::bind(udp_.fd.get(), at_.get(), at_.length()), 0);
+    EXPECT_TRUE(bind_udp());
     udp_.key = *loop_->watch(udp_.fd.get(), udp_);
   }
   void stop_udp() {
@@ -76,6 +77,11 @@ class NameServer {
   }
 
  private:
+  bool bind_udp() {
+    udp_.fd = Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    return ::bind(udp_.fd.get(), at_.get(), at_.length()) == 0;
+  }
+
   struct Udp final : exec::Watcher {
     explicit Udp(NameServer& s) : server(s) {}
     void on_ready(exec::Ready) override LOOP_ONLY {

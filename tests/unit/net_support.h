@@ -58,6 +58,7 @@ class TurnedLoop {
   void pass(Duration time) {
     const Instant end = Clock::now() + time;
     until([&] { return Clock::now() >= end; }, time);
+    loop_->turn(false);  // its clock may be older than `end`
   }
 
  private:

@@ -12,6 +12,8 @@ import h2.errors
 import h2.events
 import h2.settings
 
+from .acceptor import Acceptor
+
 SETTINGS = h2.settings.SettingCodes
 # Events after which a stream that waits for room may send, or learns that it has ended.
 MAKES_ROOM = (h2.events.WindowUpdated, h2.events.RemoteSettingsChanged, h2.events.StreamReset, h2.events.ConnectionTerminated)
@@ -126,7 +128,9 @@ class Connection:
             c.close_connection(last_stream_id=last)
 
     def close(self):
-        self.sock.close()
+        """Ends the connection; its own thread closes the socket, so that it reads from no other one with the same number."""
+        with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)
 
 
 class Talk:
@@ -160,16 +164,16 @@ class H2Origin:
         self.tls, self.lock = tls, threading.Condition()
         self.seen, self.resets, self.opened, self.connections = [], [], 0, collections.OrderedDict()
         if path is not None:
-            self._server = socket.socket(socket.AF_UNIX)
-            self._server.bind(path)
-            self._server.listen(512)
+            server = socket.socket(socket.AF_UNIX)
+            server.bind(path)
+            server.listen(512)
             self.port, self.authority = None, "unix:" + path
         else:
-            self._server = socket.create_server(("127.0.0.1", 0), backlog=512)
-            self.port = self._server.getsockname()[1]
+            server = socket.create_server(("127.0.0.1", 0), backlog=512)
+            self.port = server.getsockname()[1]
             self.authority = "127.0.0.1:%d" % self.port
         self.url = "%s://%s" % ("https" if tls else "http", self.authority)
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._acceptor = Acceptor(server, lambda sock: threading.Thread(target=self._serve, args=(sock,), daemon=True).start())
 
     def note(self, seen=None, resets=None):
         with self.lock:
@@ -183,14 +187,6 @@ class H2Origin:
         with self.lock:
             if not self.lock.wait_for(what, seconds):
                 raise AssertionError("the origin waited in vain")
-
-    def _accept(self):
-        while True:
-            try:
-                sock, _ = self._server.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
     def _serve(self, sock):
         connection = None
@@ -217,8 +213,6 @@ class H2Origin:
             sock.close()
 
     def stop(self):
-        with contextlib.suppress(OSError):  # wakes the thread, which might accept for the next owner of the number
-            self._server.shutdown(socket.SHUT_RDWR)
-        self._server.close()
+        self._acceptor.stop()
         for connection in list(self.connections.values()):
             connection.close()

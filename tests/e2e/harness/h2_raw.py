@@ -1,10 +1,12 @@
 """HTTP/2 frame by frame, on either side: output is exactly as the test says, input is recorded and never judged."""
 import collections
+import contextlib
 import socket
 import threading
 
 import hpack
 
+from .acceptor import Acceptor
 from .h2_client import CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PREFACE, RST, SETTINGS, WINDOW, frame
 from .wire import received
 
@@ -110,20 +112,15 @@ class RawOrigin:
     def __init__(self, script, settings=b"", generous=True, script_at_start=None):
         self.script, self.settings, self.generous, self.script_at_start = script, settings, generous, script_at_start
         self.peers, self.asked = [], []                # asked: (connection, stream, fields)
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.authority = "127.0.0.1:%d" % self.server.getsockname()[1]
+        server = socket.create_server(("127.0.0.1", 0))
+        self.authority = "127.0.0.1:%d" % server.getsockname()[1]
         self.url = "http://" + self.authority
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.acceptor = Acceptor(server, self.accept)
 
-    def accept(self):
-        while True:
-            try:
-                sock, _ = self.server.accept()
-            except OSError:
-                return
-            peer = Peer(sock, self.generous)
-            self.peers.append(peer)
-            threading.Thread(target=self.serve, args=(peer, len(self.peers)), daemon=True).start()
+    def accept(self, sock):
+        peer = Peer(sock, self.generous)
+        self.peers.append(peer)
+        threading.Thread(target=self.serve, args=(peer, len(self.peers)), daemon=True).start()
 
     def serve(self, peer, number):
         try:
@@ -145,6 +142,7 @@ class RawOrigin:
             peer.close()
 
     def stop(self):
-        self.server.close()
+        self.acceptor.stop()
         for peer in self.peers:
-            peer.close()
+            with contextlib.suppress(OSError):  # its own thread closes it
+                peer.sock.shutdown(socket.SHUT_RDWR)

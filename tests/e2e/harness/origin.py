@@ -1,5 +1,4 @@
 """An HTTP/1.1 origin that a test scripts: handler(exchange) handles each request on a thread of its own."""
-import contextlib
 import dataclasses
 import os
 import select
@@ -9,6 +8,7 @@ import threading
 import time
 
 from . import late
+from .acceptor import Acceptor
 from .wire import Gone, Stream
 
 
@@ -96,34 +96,29 @@ class Origin:
         self.seen, self.opened, self.peak, self.peak_busy, self._busy = [], 0, 0, 0, 0
         self._socks, self._open = set(), select.poll()
         if path is not None:
-            self._server = socket.socket(socket.AF_UNIX)
-            self._server.bind(path)
-            self._server.listen(backlog)
+            server = socket.socket(socket.AF_UNIX)
+            server.bind(path)
+            server.listen(backlog)
             self.port, self.authority = None, "unix:" + path
         else:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            self._server = socket.create_server((host, port), family=family, backlog=backlog)
-            self.port = self._server.getsockname()[1]
+            server = socket.create_server((host, port), family=family, backlog=backlog)
+            self.port = server.getsockname()[1]
             self.authority = "%s:%d" % (host, self.port)
         self.url = "%s://%s" % ("https" if tls else "http", self.authority)
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._acceptor = Acceptor(server, self._accept)
 
-    def _accept(self):
-        while True:
-            try:
-                sock, _ = self._server.accept()
-            except OSError:
-                return
-            if self.port is not None:
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            late.accept()
-            with self._lock:
-                self.opened += 1
-                number = self.opened
-                self._socks.add(sock)
-                self._open.register(sock, select.POLLRDHUP)
-                self.peak = max(self.peak, self._count())
-            threading.Thread(target=self._serve, args=(sock, number), daemon=True).start()
+    def _accept(self, sock):
+        if self.port is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        late.accept()
+        with self._lock:
+            self.opened += 1
+            number = self.opened
+            self._socks.add(sock)
+            self._open.register(sock, select.POLLRDHUP)
+            self.peak = max(self.peak, self._count())
+        threading.Thread(target=self._serve, args=(sock, number), daemon=True).start()
 
     def _count(self):
         """Returns the connections that neither side has ended, according to the kernel."""
@@ -179,7 +174,5 @@ class Origin:
             return [s.message.target for s in self.seen]
 
     def stop(self):
-        with contextlib.suppress(OSError):  # wakes the thread, which might accept for the next owner of the number
-            self._server.shutdown(socket.SHUT_RDWR)
-        self._server.close()
+        self._acceptor.stop()
         self.close_connections()
