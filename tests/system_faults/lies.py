@@ -7,7 +7,7 @@ import mix
 import oracles
 from harness import names
 
-LATE = 1  # second: after the deadline of a dial
+LATE = 2  # seconds: after the deadline of a dial
 TRUE = "127.0.0.1"
 
 
@@ -116,7 +116,7 @@ class Lies:
         self.server = names.start(self.scene.folder, Liar)
         if self.server is None:
             return False
-        program = self.scene.prepare(dns={"min_ttl": "1s"}, pool={"size": 8, "connect_timeout": "300ms"})
+        program = self.scene.prepare(dns={"min_ttl": "1s"}, pool={"size": 8, "connect_timeout": "1s"})
         program._inside += self.server.inside
         program.start()
         return True
