@@ -51,6 +51,7 @@ TEST(TurnTimes, OfALoopShowALongCallbackAndTheTimerThatWaitedForIt) {
   bool timer_ran = false;
   OnTime ran(*loop, [&] { timer_ran = true; });
   OnReady watcher([&](Ready ready) {
+    assume_on_loop();
     if (!ready.readable || ran.timer.armed()) return;
     loop->arm(ran.timer, Clock::now());  // due while this callback runs
     work_until(Clock::now() + 12ms);

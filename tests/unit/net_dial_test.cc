@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "proxy/net/address_policy.h"
+#include "proxy/net/address_set.h"
 #include "proxy/net/dns/resolver.h"
 #include "proxy/net/happy_eyeballs.h"
 #include "tests/unit/net_name_server.h"
