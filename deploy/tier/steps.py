@@ -79,8 +79,9 @@ def e2e(program, long_form=True, late=False):
         report = log.path.with_suffix(".json")
         report.unlink(missing_ok=True)
         prefix = units.without_aslr() if program.parent.name == "tsan" else []
-        status = log.run(*prefix, PYTHON, *PYTEST, "-rfEs", *how, *tests, "--report", report, *(["--full"] if full and long_form else []), *(["--late"] if late else []),
-                         limit=7200 if full else 3600, env={"CARPOOL": str(program), **COMPILED, **units.ENVIRONMENT.get(program.parent.name, {})})
+        forms = [*(["--full"] if full and long_form else []), *(["--late"] if late else [])]
+        status = log.run(*prefix, PYTHON, *PYTEST, "-rfEs", *how, *tests, "--report", report, *forms, limit=7200 if full else 3600,
+                         env={"CARPOOL": str(program), **COMPILED, **units.ENVIRONMENT.get(program.parent.name, {})})
         counts = json.loads(report.read_text()) if report.exists() else {"passed": 0, "failed": 0, "skipped": 0, "names": []}
         if (status or not report.exists()) and not counts["failed"]:
             counts.update(failed=1, names=["pytest: exit status %d" % status])

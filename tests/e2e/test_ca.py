@@ -12,9 +12,9 @@ import ssl
 import stat
 import subprocess
 import sys
-import threading
 
 import pytest
+from harness.acceptor import Acceptor
 from harness.carpool import PROGRAM
 from harness.java import compiled
 from harness.terminal import Terminal
@@ -71,27 +71,18 @@ def server(leaf, key):
     context.load_cert_chain(leaf, key)
     listening = listeners()
 
-    def serve(listener):
-        while True:
-            try:
-                client, _ = listener.accept()
-            except OSError:
-                return
-            with contextlib.suppress(OSError), client:
-                client.settimeout(10)
-                with context.wrap_socket(client, server_side=True) as stream:
-                    stream.recv(65536)
-                    stream.sendall(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
-    threads = [threading.Thread(target=serve, args=(one,)) for one in listening]
-    for thread in threads:
-        thread.start()
+    def serve(client):
+        with contextlib.suppress(OSError), client:
+            client.settimeout(10)
+            with context.wrap_socket(client, server_side=True) as stream:
+                stream.recv(65536)
+                stream.sendall(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+    acceptors = [Acceptor(one, serve) for one in listening]
     try:
         yield listening[0].getsockname()[1]
     finally:
-        for listener, thread in zip(listening, threads):
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
-            listener.close()
+        for acceptor in acceptors:
+            acceptor.stop()
 
 
 def environment(folder):

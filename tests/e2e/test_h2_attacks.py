@@ -10,7 +10,7 @@ import time
 
 import pytest
 from h2.settings import SettingCodes
-from harness import attacks
+from harness import attacks, late
 from harness.carpool import TSAN
 from harness.h2_client import HEADERS, WINDOW, Attacker, frame, headers, request
 from harness.h2_origin import H2Origin
@@ -130,6 +130,7 @@ class Unread:
 
 
 @exactly
+@pytest.mark.skipif(late.enabled, reason="its origin accepts late, so others wait for connections")
 def test_others_wait_at_most_twice_as_long_for_readers_that_never_read(carpool, origin):
     o = origin(lambda exchange: exchange.reply(body=b"x" * (300_000 if exchange.request.get("via").startswith("2") else 100)))
     c = carpool(log={"access": False})

@@ -4,6 +4,7 @@ import socket
 import threading
 
 import pytest
+from harness.acceptor import Acceptor
 from harness.authority import Authority
 from harness.tls_peer import NOT_REQUESTED, REQUESTED, TlsPeer
 from harness.wait import until
@@ -96,31 +97,23 @@ def flooding_origin(pki, request_update, idle=None):
     server = socket.create_server(("127.0.0.1", 0))
     ended = []
 
-    def serve():
-        while True:
-            try:
-                sock = server.accept()[0]
-            except OSError:
-                return
-            first = not ended
-            with TlsPeer(sock, identity=(pki.server, pki.server_key)) as peer:
-                while first or idle:
-                    if not peer.receive():
-                        break
-                    if idle:
-                        peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-                        idle.wait(20)
-                    if first:
-                        ended.append(flood(peer, request_update))
-                        break
-    thread = threading.Thread(target=serve)
-    thread.start()
+    def serve(sock):
+        first = not ended
+        with TlsPeer(sock, identity=(pki.server, pki.server_key)) as peer:
+            while first or idle:
+                if not peer.receive():
+                    break
+                if idle:
+                    peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                    idle.wait(20)
+                if first:
+                    ended.append(flood(peer, request_update))
+                    break
+    acceptor = Acceptor(server, serve)
     try:
         yield "https://localhost:%d" % server.getsockname()[1], ended
     finally:
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join(20)
-        server.close()
+        acceptor.stop()
 
 
 @requests
