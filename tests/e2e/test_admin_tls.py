@@ -150,7 +150,8 @@ def test_a_reload_begins_and_ends_tls(carpool, pki, files):
     assert get(c, trusting(pki), "/livez").status == 200
     assert run("pools", "--config", c.config).returncode == 0
     c.config.write_text(text)
-    run("reload", "--admin", "https://127.0.0.1:%d" % c.admin_address[1], "--cacert", pki.ca)  # the file watch may be faster
+    done = run("reload", "--admin", "https://127.0.0.1:%d" % c.admin_address[1], "--cacert", pki.ca)
+    assert done.returncode == 0 or "does not seem to speak TLS" in done.stderr, done
     assert c.get_json("/livez")["status"] == "live"
 
 
