@@ -2,7 +2,6 @@
 import collections
 import json
 import pathlib
-import socket
 import ssl
 import sys
 import threading
@@ -17,6 +16,7 @@ from harness.acceptor import Acceptor  # noqa: E402
 from harness.carpool import PROGRAM, Carpool  # noqa: E402
 from harness.origin import Gate, Origin, hello  # noqa: E402
 from harness.pki import Pki  # noqa: E402
+from harness.ports import tcp_server  # noqa: E402
 from harness.pressure import Pressure  # noqa: E402
 from harness.successor import Successor  # noqa: E402
 from harness.wait import until  # noqa: E402
@@ -214,7 +214,7 @@ def starting(line):
     opened = []
 
     def start(before):
-        server = socket.create_server(("127.0.0.1", 0))
+        server = tcp_server()
         server.settimeout(20)
         successor = line.next(before, start=False)
         successor.config = before.folder / "starting.toml"
@@ -235,7 +235,7 @@ def peer():
     acceptors = []
 
     def start(talk):
-        server = socket.create_server(("127.0.0.1", 0))
+        server = tcp_server()
         acceptors.append(Acceptor(server, lambda sock: threading.Thread(target=talk, args=(Stream(sock),), daemon=True).start()))
         return server.getsockname()[1]
     yield start

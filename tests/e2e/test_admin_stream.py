@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from harness.carpool import PROGRAM, SANITIZED, Carpool
+from harness.ports import tcp_server
 from harness.wait import until
 from harness.wire import Client, Gone, received
 from prometheus_client.parser import text_string_to_metric_families
@@ -27,7 +28,7 @@ class Once:
     take most of the time."""
 
     def __init__(self):
-        self._server, self._poll, self._open = socket.create_server(("127.0.0.1", 0), backlog=512), select.epoll(), {}
+        self._server, self._poll, self._open = tcp_server(backlog=512), select.epoll(), {}
         self.authority = "127.0.0.1:%d" % self._server.getsockname()[1]
         self._poll.register(self._server, select.EPOLLIN)
         threading.Thread(target=self._serve, daemon=True).start()

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from harness.carpool import PROGRAM
 from harness.h2_client import H2Client
-from harness.ports import free_port
+from harness.ports import free_port, tcp_server
 from harness.tls import files, shake_hands, trusting  # noqa: F401
 from harness.wait import until
 from harness.wire import Client
@@ -189,7 +189,7 @@ def test_commands_send_no_token_to_another_server_at_the_address(pki, files, tmp
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*other)
     (tmp_path / "token").write_text("s3cret\n")
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with tcp_server() as server:
         config = tmp_path / "squatted.toml"
         config.write_text('[admin]\naddress = "127.0.0.1:%d"\ntoken_file = "%s"\ncert_file = "%s"\nkey_file = "%s"\n' % (
             server.getsockname()[1], tmp_path / "token", files.cert, files.key))

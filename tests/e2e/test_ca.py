@@ -17,6 +17,7 @@ import pytest
 from harness.acceptor import Acceptor
 from harness.carpool import PROGRAM
 from harness.java import compiled
+from harness.ports import tcp_server
 from harness.terminal import Terminal
 from harness.wait import HANGS, until
 
@@ -57,7 +58,7 @@ def test_processes_that_write_one_bundle_together_do_not_disturb_each_other(fold
 
 def listeners():
     """One on each loopback address, on the same port: which one `localhost` names first depends on the machine."""
-    first = socket.create_server(("127.0.0.1", 0))
+    first = tcp_server()
     try:
         return [first, socket.create_server(("::1", first.getsockname()[1]), family=socket.AF_INET6)]
     except OSError:  # without IPv6

@@ -7,7 +7,7 @@ import h2.settings
 from harness.h2_client import HEADERS, PING, PREFACE, H2Client, block, frame, headers, request
 from harness.h2_raw import ACK, RawClient
 from harness.origin import Gate, hello
-from harness.ports import free_port
+from harness.ports import free_port, tcp_server
 from harness.wait import until
 from harness.wire import Client
 
@@ -60,7 +60,7 @@ def test_an_authority_that_contradicts_host_is_misdirected(carpool, origin):
 
 
 def test_a_connect_whose_authority_contradicts_host_is_misdirected(carpool):
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with tcp_server() as server:
         target, c = b"127.0.0.1:%d" % server.getsockname()[1], carpool()
         said = {b"other.test": 421, b"127.0.0.1:1": 421, target: 200, b"127.0.0.1": 200}
         with RawClient(c.address) as client:
@@ -148,7 +148,7 @@ def test_a_client_that_takes_its_request_back_frees_its_connection(carpool, orig
 
 
 def test_connect_is_a_tunnel_with_two_ends(carpool):
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with tcp_server() as server:
         def serve():
             peer, _ = server.accept()
             with peer:
@@ -172,7 +172,7 @@ def test_connect_is_a_tunnel_with_two_ends(carpool):
 def test_bytes_sent_before_a_tunnel_stands_arrive_unchanged(carpool):
     early = b"".join(b"%07d\n" % row for row in range(3000))
     got = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with tcp_server() as server:
         def serve():
             peer, _ = server.accept()
             with peer:

@@ -10,6 +10,7 @@ from harness.h2_client import (CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAW
                                block, frame, headers, request)
 from harness.h2_raw import PADDED, RawClient
 from harness.origin import Gate, hello
+from harness.ports import tcp_server
 from harness.wait import until
 
 PROTOCOL_ERROR, FLOW_CONTROL, CANCEL, CONNECT_ERROR = 1, 3, 8, 10
@@ -286,7 +287,7 @@ def peer():
     acceptors = []
 
     def start(talk):
-        server = socket.create_server(("127.0.0.1", 0))
+        server = tcp_server()
 
         def take(sock):
             sock.settimeout(20)

@@ -3,7 +3,7 @@ disconnected."""
 import socket
 
 import pytest
-from harness.ports import free_port
+from harness.ports import free_port, tcp_server
 from harness.wait import until
 from harness.wire import Client
 
@@ -145,7 +145,7 @@ def test_time_in_line_does_not_count_while_a_body_is_still_to_be_read(held, carp
 
 def test_a_tunnel_is_half_closed_for_as_long_as_it_likes(held, carpool, gate):
     c = carpool(listen={"half_close": "100ms"})
-    server = socket.create_server(("127.0.0.1", 0))
+    server = tcp_server()
     with server, c.client() as client:
         client.send(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: x\r\n\r\n" % server.getsockname()[1])
         assert client.head().status == 200

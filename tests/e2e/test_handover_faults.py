@@ -8,13 +8,14 @@ import tomllib
 
 import pytest
 from harness.carpool import PROGRAM
+from harness.ports import tcp_server
 from harness.wait import until
 from harness.wire import Client
 
 
 def test_a_successor_that_fails_changes_nothing(origin, line):
     o, c = origin(), line()
-    taken = socket.create_server(("127.0.0.1", 0))
+    taken = tcp_server()
     good = c.config.read_text()
     c.config.write_text(good + '\n[[listen]]\naddress = "127.0.0.1:%d"\n' % taken.getsockname()[1])
     done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
@@ -88,7 +89,7 @@ def test_a_successor_that_does_not_take_over_leaves_the_files_of_the_sockets(ori
     path, admin = tmp_path / "proxy.sock", tmp_path / "admin.sock"
     o, c = origin(), line(listeners=[{"address": "unix:%s" % path}], admin={"address": "unix:%s" % admin})
     files = (path, admin, c.folder / "h.sock")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with tcp_server() as taken:
         fails = c.folder / "fails.toml"
         fails.write_text(c.config.read_text() + '\n[[listen]]\naddress = "127.0.0.1:%d"\n' % taken.getsockname()[1])
         assert subprocess.run([PROGRAM, "--config", fails], capture_output=True, timeout=20).returncode == 2
@@ -240,7 +241,7 @@ def test_a_descriptor_that_accepts_nobody_ends_the_start(carpool, tmp_path, kind
 
 
 def test_a_listening_socket_that_blocks_holds_no_loop_up(origin, carpool, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket(socket.AF_UNIX) as old:
+    with tcp_server() as listening, socket.socket(socket.AF_UNIX) as old:
         old.bind(str(tmp_path / "old.sock"))
         old.listen()
         new = carpool(start=False, handover={"address": "unix:%s" % (tmp_path / "old.sock")})

@@ -9,7 +9,7 @@ import time
 import pytest
 from harness.acceptor import Acceptor
 from harness.carpool import PROGRAM, SANITIZED, Carpool
-from harness.ports import free_port
+from harness.ports import free_port, tcp_server
 from harness.wait import until
 from harness.webhook import pod
 
@@ -166,7 +166,7 @@ class Liar:
 
     def __init__(self, body):
         self.body = body
-        server = socket.create_server(("127.0.0.1", 0))
+        server = tcp_server()
         self.address = "127.0.0.1:%d" % server.getsockname()[1]
         self.acceptor = Acceptor(server, self.serve)
 

@@ -1,11 +1,11 @@
 """Interim responses reach only the client that sent the request, whatever happens to the attempt that caused them."""
 import contextlib
-import socket
 
 import pytest
 from harness.h2_client import block, headers
 from harness.h2_raw import RawOrigin
 from harness.origin import Gate
+from harness.ports import tcp_server
 from harness.wire import Stream
 
 FIELD = b"x-of-another"
@@ -61,7 +61,7 @@ def inside_a_body(client, origin):
 
 @contextlib.contextmanager
 def inside_a_tunnel(client, _):
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = tcp_server()
     port = listener.getsockname()[1]
     client.send(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % (port, port))
     assert client.head().status == 200

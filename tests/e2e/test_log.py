@@ -11,7 +11,7 @@ import types
 
 import pytest
 from harness.carpool import PROGRAM, ROOT
-from harness.ports import free_port
+from harness.ports import free_port, tcp_server
 from harness.wait import until
 
 TABLE = (ROOT / "docs/log.md").read_text().split("## The access log", 1)[1].split("\n## ", 1)[0]
@@ -212,7 +212,7 @@ def test_what_is_cut_off_at_the_end_is_told(origin, carpool, gate, again):
 
 
 def test_a_failed_start_is_one_line_of_json(carpool):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with tcp_server() as taken:
         c = carpool(start=False)
         c.config.write_text(c.config.read_text().replace("%s:%d" % c.address, "127.0.0.1:%d" % taken.getsockname()[1]))
         done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
@@ -221,7 +221,7 @@ def test_a_failed_start_is_one_line_of_json(carpool):
 
 
 def test_a_failed_start_whose_log_is_a_file_tells_the_reason_on_stderr_too(carpool, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with tcp_server() as taken:
         c = carpool(start=False, log={"file": str(tmp_path / "log")})
         c.config.write_text(c.config.read_text().replace("%s:%d" % c.address, "127.0.0.1:%d" % taken.getsockname()[1]))
         done = subprocess.run([PROGRAM, "--config", c.config], capture_output=True, text=True, timeout=20)
@@ -233,7 +233,7 @@ def test_a_failed_start_whose_log_is_a_file_tells_the_reason_on_stderr_too(carpo
 def test_a_failed_start_tells_the_reason_once_where_the_log_is_stderr(carpool, tmp_path, name):
     path = tmp_path / "redirected"
     file = {"its own name": str(path), "another file": "/dev/fd/1"}.get(name, name)
-    with socket.create_server(("127.0.0.1", 0)) as taken, path.open("wb") as stderr, (tmp_path / "stdout").open("wb") as stdout:
+    with tcp_server() as taken, path.open("wb") as stderr, (tmp_path / "stdout").open("wb") as stdout:
         c = carpool(start=False, log={"file": file})
         c.config.write_text(c.config.read_text().replace("%s:%d" % c.address, "127.0.0.1:%d" % taken.getsockname()[1]))
         out = stdout if name == "another file" else stderr

@@ -11,7 +11,7 @@ from harness.carpool import PROGRAM
 from harness.h2_origin import H2Origin
 from harness.intercept import connected
 from harness.origin import Origin
-from harness.ports import free_port
+from harness.ports import free_port, tcp_server
 from harness.wait import until
 from harness.wire import received
 
@@ -112,7 +112,7 @@ def test_https_tunnels_and_h2c_go_through_connect(parent, carpool, origin, conte
 
 def test_bytes_that_a_server_sends_first_reach_the_client(parent, carpool):
     p = parent()
-    banner = socket.create_server(("127.0.0.1", 0))
+    banner = tcp_server()
 
     def greet():
         sock, _ = banner.accept()
@@ -318,7 +318,7 @@ def test_check_explains_a_wrong_setting(carpool, settings, said):
 
 
 def test_each_phase_of_a_dial_may_have_its_own_limit(carpool, origin, request):
-    silent = socket.create_server(("127.0.0.1", 0))
+    silent = tcp_server()
     request.addfinalizer(silent.close)
     c = carpool(pool={"tls_timeout": "200ms", "connect_timeout": "20s"},
                 origin=[{"uri": "https://slow.test", "addresses": ["127.0.0.1:%d" % silent.getsockname()[1]]}])

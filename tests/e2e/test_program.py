@@ -9,7 +9,7 @@ import tomllib
 import pytest
 from harness.carpool import PROGRAM, ROOT
 from harness.h2_client import H2Client
-from harness.ports import free_port
+from harness.ports import free_port, tcp_server
 
 LOCATED = re.compile(r"^(.+):(\d+):(\d+): ([\w.\[\]\"-]+): .+")
 
@@ -195,7 +195,7 @@ def test_the_schema_is_json_and_knows_the_keys():
 
 
 def test_a_taken_address_ends_with_two(carpool):
-    taken = socket.create_server(("127.0.0.1", 0))
+    taken = tcp_server()
     c = carpool(start=False)
     c.config.write_text(c.config.read_text().replace("%s:%d" % c.address, "127.0.0.1:%d" % taken.getsockname()[1]))
     done = run("--config", c.config)

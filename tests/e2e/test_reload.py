@@ -14,7 +14,7 @@ from harness import toml
 from harness.hanging_file import HangingFile
 from harness.origin import Gate
 from harness.pki import Pki
-from harness.ports import free_port
+from harness.ports import free_port, tcp_server
 from harness.wait import until
 from harness.wire import Client
 
@@ -274,7 +274,7 @@ def test_a_client_of_a_listener_that_goes_is_told_with_its_answer(origin, carpoo
 
 
 def test_a_listener_that_cannot_open_refuses_the_whole_reload_and_leaves_no_file_of_another(carpool, tmp_path):
-    taken = socket.create_server(("127.0.0.1", 0))
+    taken = tcp_server()
     c = carpool(request={"max_retries": 1})
     new = ("unix:%s/new.sock" % tmp_path, "127.0.0.1:%d" % taken.getsockname()[1])
     c.config.write_text(c.config.read_text().replace("max_retries = 1", "max_retries = 2") +

@@ -1,5 +1,8 @@
 """profile = "streaming": event streams, gRPC calls and upgraded connections may be silent; a receiver that does not read ends them as
 before."""
+import contextlib
+import os
+import pathlib
 import signal
 import socket
 import struct
@@ -142,14 +145,16 @@ def test_a_client_that_takes_nothing_is_ended_though_it_has_a_stream(origin, car
     client.close()
 
 
-def keepalive_of(c, client):
-    """Whether the kernel probes carpool's end of this connection (the timer of /proc/net/tcp)."""
-    def key(address):
-        return "%08X:%04X" % (struct.unpack("=I", socket.inet_aton(address[0]))[0], address[1])
+def keepalive_of(c, remote):
+    """Whether the kernel probes carpool's connections to this address (the timer of /proc/net/tcp)."""
+    key = "%08X:%04X" % (struct.unpack("=I", socket.inet_aton(remote[0]))[0], remote[1])
+    own = set()
+    for entry in pathlib.Path("/proc/%d/fd" % c.process.pid).iterdir():
+        with contextlib.suppress(FileNotFoundError):  # carpool closed it meanwhile
+            own.add(os.readlink(entry))
     with open("/proc/net/tcp") as table:
-        rows = [line.split() for line in table]
-    ends = (key(c.address), key(client.sock.getsockname()))
-    return [row[5][:2] for row in rows if (row[1], row[2]) == ends]
+        rows = {line.split()[9]: line.split() for line in table}  # by its inode: a row may be read twice
+    return [row[5][:2] for inode, row in rows.items() if row[2] == key and row[3] == "01" and "socket:[%s]" % inode in own]
 
 
 def test_both_ends_of_a_stream_are_probed_by_the_kernel(origin, carpool, gate):
@@ -157,10 +162,8 @@ def test_both_ends_of_a_stream_are_probed_by_the_kernel(origin, carpool, gate):
     c = carpool(origin=[{"uri": o.url, "profile": "streaming"}])
     with begun(c, o.url + "/text/event-stream") as client:
         client.exactly(len(chunk(b"first")))
-        until(lambda: keepalive_of(c, client) == ["02"], what="a keep-alive timer on the client's connection")
-        with open("/proc/net/tcp") as table:
-            there = [line.split() for line in table]
-        assert [r[5][:2] for r in there if r[2].endswith(":%04X" % o.port) and r[3] == "01"] == ["02"]
+        until(lambda: keepalive_of(c, client.sock.getsockname()) == ["02"], what="a keep-alive timer on the client's connection")
+        assert keepalive_of(c, remote=("127.0.0.1", o.port)) == ["02"]
 
 
 def test_a_drain_ends_streams_last_and_visibly(origin, carpool, gate):

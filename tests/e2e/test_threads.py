@@ -1,13 +1,13 @@
 """The thread that runs each task, seen from outside: GET /threads, exec_* metrics, [threads] keys."""
 import gzip
 import signal
-import socket
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from harness.hanging_file import HangingFile
+from harness.ports import tcp_server
 from harness.wait import until
 
 
@@ -155,7 +155,7 @@ def test_a_signing_handshake_is_a_task_and_keeps_its_deadline(origin, carpool, p
 
 
 def test_a_handshake_that_never_ends_is_late_in_a_task_too(carpool, pki):
-    with socket.create_server(("127.0.0.1", 0)) as silent:
+    with tcp_server() as silent:
         c = carpool(workers=1, threads={"inline_handshakes": 0}, upstream={"tls": {"ca_file": pki.ca}},
                     pool={"connect_timeout": "300ms"})
         with c.client() as client:

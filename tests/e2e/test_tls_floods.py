@@ -6,6 +6,7 @@ import threading
 import pytest
 from harness.acceptor import Acceptor
 from harness.authority import Authority
+from harness.ports import tcp_server
 from harness.tls_peer import NOT_REQUESTED, REQUESTED, TlsPeer
 from harness.wait import until
 from harness.wire import Client
@@ -94,7 +95,7 @@ def test_a_client_inside_an_intercepted_connect(origin, carpool, pki, tmp_path, 
 @contextlib.contextmanager
 def flooding_origin(pki, request_update, idle=None):
     """An origin that floods the first connection: instead of a response, or after it, once `idle` is set. The next ones are served."""
-    server = socket.create_server(("127.0.0.1", 0))
+    server = tcp_server()
     ended = []
 
     def serve(sock):

@@ -10,6 +10,7 @@ import pytest
 from harness.h2_client import SETTINGS, H2Client, frame, headers, request
 from harness.h2_origin import H2Origin
 from harness.h2_raw import RawClient
+from harness.ports import tcp_server
 from harness.wait import until
 from harness.wire import Stream
 
@@ -193,7 +194,7 @@ def acknowledged(sock):
 
 def test_a_tunnel_whose_peer_resets_delivers_what_it_had_received(carpool):
     c = carpool()
-    server = socket.create_server(("127.0.0.1", 0))
+    server = tcp_server()
     with server, Narrow(c.address) as client:
         client.send(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: x\r\n\r\n" % server.getsockname()[1])
         peer = Stream(server.accept()[0])
@@ -221,7 +222,7 @@ def fill(sock):
 ])
 def test_a_reset_is_no_end_though_bytes_wait_for_the_peer(carpool, opening, response):
     c = carpool()
-    server = socket.create_server(("127.0.0.1", 0))
+    server = tcp_server()
     server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     with server, Narrow(c.address) as client:
         client.send((opening % ("127.0.0.1:%d" % server.getsockname()[1])).encode() + BLOCK * 100)

@@ -13,6 +13,7 @@ import h2.events
 import h2.settings
 
 from .acceptor import Acceptor
+from .ports import tcp_server
 
 SETTINGS = h2.settings.SettingCodes
 # Events after which a stream that waits for room may send, or learns that it has ended.
@@ -169,7 +170,7 @@ class H2Origin:
             server.listen(512)
             self.port, self.authority = None, "unix:" + path
         else:
-            server = socket.create_server(("127.0.0.1", 0), backlog=512)
+            server = tcp_server(backlog=512)
             self.port = server.getsockname()[1]
             self.authority = "127.0.0.1:%d" % self.port
         self.url = "%s://%s" % ("https" if tls else "http", self.authority)

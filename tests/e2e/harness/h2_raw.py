@@ -8,6 +8,7 @@ import hpack
 
 from .acceptor import Acceptor
 from .h2_client import CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PREFACE, RST, SETTINGS, WINDOW, frame
+from .ports import tcp_server
 from .wire import received
 
 ACK = 1
@@ -112,7 +113,7 @@ class RawOrigin:
     def __init__(self, script, settings=b"", generous=True, script_at_start=None):
         self.script, self.settings, self.generous, self.script_at_start = script, settings, generous, script_at_start
         self.peers, self.asked = [], []                # asked: (connection, stream, fields)
-        server = socket.create_server(("127.0.0.1", 0))
+        server = tcp_server()
         self.authority = "127.0.0.1:%d" % server.getsockname()[1]
         self.url = "http://" + self.authority
         self.acceptor = Acceptor(server, self.accept)

@@ -9,6 +9,7 @@ import time
 
 from . import late
 from .acceptor import Acceptor
+from .ports import tcp_server
 from .wire import Gone, Stream
 
 
@@ -101,8 +102,7 @@ class Origin:
             server.listen(backlog)
             self.port, self.authority = None, "unix:" + path
         else:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            server = socket.create_server((host, port), family=family, backlog=backlog)
+            server = tcp_server(host, backlog, port)
             self.port = server.getsockname()[1]
             self.authority = "%s:%d" % (host, self.port)
         self.url = "%s://%s" % ("https" if tls else "http", self.authority)
