@@ -1,4 +1,4 @@
-// Reclaiming an unused destination: decided under the mutex with nothing open; from then on it lends nothing, and a
+// Reclaiming an unused destination: decided under the mutex with nothing in use; from then on it lends nothing, and a
 // later borrower must look up its successor.
 #include <algorithm>
 
@@ -6,7 +6,8 @@
 
 namespace carpool::pool {
 
-// The first call closes idle connections; a session is gone only after its loop has disposed of it.
+// The second call ends what the first one left: it takes a bounded number of steps. A session that ends is disposed of
+// by its loop, in a turn before the destination is destroyed.
 bool Destination::reclaim(Instant now, Duration unused) {
   return impl_->reclaim(now, unused) || impl_->reclaim(now, unused);
 }
@@ -35,7 +36,8 @@ bool Destination::Impl::reclaim(Instant now, Duration unused) {
     if (held || limits.min_idle != 0 || supply.dials() != 0) return false;
     if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
     end_some_idle(CloseCause::idle, actions);
-    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.taken() == 0;
+    // A connection that was ended here keeps its place until it is disposed of; any other place is in use.
+    gone = pool.in_use() == actions.ended.size() && tunnels.taken() == 0;
     if (gone) {
       attention.fetch_or(kStopped, std::memory_order_seq_cst);
       reclaimed.store(true, std::memory_order_release);

@@ -99,6 +99,7 @@ class Directory final {
   Destination* next(std::uint64_t& number) const EXCLUDES(mutex_);
   std::vector<Destination*> room_for_all(std::vector<Destination*>& retired) EXCLUDES(mutex_);
   void unlink(Destination& destination, Instant now) EXCLUDES(mutex_);
+  std::vector<const Destination*> retired() const EXCLUDES(mutex_);
   Destination::Snapshot& totals_for(const Destination& destination, bool replaced) REQUIRES(mutex_);
 
   Environment& environment_;

@@ -45,7 +45,8 @@ class CircuitBreaker {
   }
   void failed(Instant now) {
     failed_ = true;
-    spent_until_ = std::max(spent_until_, now) + kRecoveryInterval;
+    // Any number of dials may fail together: while the circuit was closed, no limit applied.
+    spent_until_ = std::min(std::max(spent_until_, now) + kRecoveryInterval, now + kAtOnce * kRecoveryInterval);
   }
 
  private:

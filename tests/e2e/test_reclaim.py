@@ -3,6 +3,7 @@ import random
 import threading
 import time
 
+from harness.h2_origin import H2Origin
 from harness.origin import hello
 from harness.wait import until
 
@@ -42,6 +43,17 @@ def test_a_new_origin_takes_the_place_of_the_one_that_was_used_least_recently(or
         gate.open()
         assert first.response().status == second.response().status == 200
     assert c.metric("carpool_pool_evicted_total") == 1
+
+
+def test_a_pool_with_an_idle_session_makes_room_too(carpool, request):
+    origins = [H2Origin() for _ in range(3)]
+    for o in origins:
+        request.addfinalizer(o.stop)
+    c = carpool(pool={"total": {"max_origins": 2}}, upstream={"protocols": ["h2"]})
+    with c.client() as client:
+        assert [client.get(o.url + "/").status for o in origins] == [200, 200, 200]
+    assert c.metric("carpool_pool_evicted_total") == 1
+    assert c.metric("carpool_pool_connections", state="idle") == 2, "the second one keeps its session"
 
 
 def test_an_origin_whose_pool_was_just_replaced_takes_the_place_of_another(origin, carpool):

@@ -86,13 +86,15 @@ TEST_F(AtABoundary, DoesNotEndWhileTheNoOfATunnelIsOnItsWay) {
   EXPECT_TRUE(destination().reclaim(world.now, seconds(1)));
 }
 
-TEST_F(AtABoundary, DoesNotEndUntilTheLoopOfAnIdleSessionHasDisposedOfIt) {
+// The destination's memory stays until each loop has reported in two turns that it does not use it.
+TEST_F(AtABoundary, EndsBeforeTheLoopOfAnIdleSessionHasDisposedOfIt) {
   session(2);
   rest(seconds(60));
-  EXPECT_FALSE(destination().reclaim(world.now, seconds(1)));
-  EXPECT_FALSE(destination().reclaimed());
-  world.deliver_all();
   EXPECT_TRUE(destination().reclaim(world.now, seconds(1)));
+  EXPECT_TRUE(destination().reclaimed());
+  EXPECT_EQ(world.live.size(), 1U);
+  world.deliver_all();
+  EXPECT_TRUE(world.live.empty());
 }
 
 // ---- dials ----

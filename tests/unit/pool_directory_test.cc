@@ -300,6 +300,33 @@ TEST_F(AFullDirectory, ReplacesAPoolThatNeverConnectedThenTheLeastRecentlyUsed) 
   EXPECT_EQ(directory().reclaimed().borrows, 1U);
 }
 
+TEST_F(AFullDirectory, ReplacesAPoolWhoseSessionIsIdle) {
+  world.next_streams = 3;
+  for (const char* host : {"old", "young", "last"}) leased(**look(host)).release();
+  ASSERT_FALSE(look("another"));
+  ASSERT_TRUE(make_room());
+  EXPECT_FALSE(has("old"));
+  EXPECT_TRUE(has("young")) << "one pool makes room for one origin";
+  EXPECT_TRUE(look("another"));
+  EXPECT_EQ(unlink_idle().size(), 1U);
+  EXPECT_EQ(directory().audit().text(), "") << "its session has a place until its loop disposes of it";
+  world.deliver_all();
+  EXPECT_EQ(directory().audit().text(), "");
+  EXPECT_EQ(world.closed, std::vector<CloseCause>{CloseCause::idle});
+  EXPECT_EQ(world.live.size(), 2U);
+}
+
+TEST_F(AFullDirectory, EndsNoPoolWhoseConnectionAHealthCheckHolds) {
+  leased(**look("probed")).release();
+  const test::FakeConnection& wire = **world.live.begin();
+  world.on(0);
+  Lease probe = (*look("probed"))->lease_idle(wire.index, wire.generation, world.now);
+  ASSERT_TRUE(probe);
+  EXPECT_FALSE(make_room());
+  probe.return_unused(world.now);
+  EXPECT_TRUE(make_room());
+}
+
 TEST_F(AFullDirectory, EndsNoPoolThatIsUsedOrConfigured) {
   TestBorrower& held = leased(**look("held"));
   EXPECT_TRUE(look("configured", Listing::configured));
