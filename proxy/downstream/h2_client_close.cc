@@ -142,10 +142,12 @@ void H2Client::arm_timer() {
   timer_.arm(deadline);
 }
 
-// A running request has its own deadlines. Data that outlives its request may wait for a window that never opens; then
-// its stream ends, or the connection if no request runs or the socket does not take what was framed.
+// A running request has its own deadlines. Data that outlives its request, or its END_STREAM, may wait for a window
+// that never opens; then its stream ends, or the connection if no request runs or the socket does not take what was
+// framed.
 Instant H2Client::idle_deadline() const {
-  if (running_ != 0 && session_.detached_backlog() == 0 && write_queue_.empty()) return kNever;
+  const bool outlived = session_.detached_backlog() != 0 || session_.streams() + outliving_ > running_;
+  if (running_ != 0 && !outlived && write_queue_.empty()) return kNever;
   return deadline_after(progress_at_, listen_.idle_timeout);
 }
 

@@ -232,6 +232,28 @@ def test_a_preface_in_pieces_and_a_method_that_begins_like_it(carpool, origin):
         assert client.response().status == 200
 
 
+def test_an_end_that_waits_for_a_window_does_not_keep_its_stream(carpool, origin):
+    held, rest = Gate(), Gate()
+
+    def handler(exchange):
+        if exchange.request.target == "/held":
+            held.enter()
+            return exchange.reply()
+        exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+        rest.enter()
+        return exchange.send(b"0\r\n\r\n")
+    o, c = origin(handler), carpool(listen={"idle_timeout": "300ms"})
+    authority = place(o).encode()
+    with RawClient(c.address, settings=b"\0\4" + (5).to_bytes(4, "big"), generous=False) as client:
+        client.send(headers(1, request(authority, b"/held")), headers(3, request(authority, b"/")))
+        held.wait_for(1)
+        assert client.until(lambda: client.data[3] == b"hello")
+        rest.open()
+        assert client.until(lambda: 3 in client.resets), "its window does not open"
+        held.open()
+        assert client.over(1) and client.status(1) == 200
+
+
 def test_draining_says_goaway_twice_and_finishes_what_runs(carpool, origin):
     gate = Gate()
     o, c = origin(behind(gate)), carpool()

@@ -48,20 +48,37 @@ def test_a_large_head_and_large_trailers_of_a_response_reach_clients_of_both_pro
             assert of([f for head in client.heads[stream] for f in head]) == fields, target
 
 
-def test_a_large_head_passes_from_an_http2_origin_to_an_http2_client(carpool):
+def in_frames(stream, head, size):
+    """A header block that ends its stream, with so many bytes in each frame."""
+    return frame(1, 1, stream, head[:size]) + b"".join(
+        frame(CONTINUATION, 4 if at + size >= len(head) else 0, stream, head[at:at + size]) for at in range(size, len(head), size))
+
+
+@pytest.mark.parametrize("size", [MORE, 3000])
+def test_a_large_head_passes_from_an_http2_origin_to_an_http2_client(carpool, size):
     fields = LARGE["three-fields"]
 
     def script(peer, stream):
         head = block([(b":status", b"200"), *((n.encode(), v.encode()) for n, v in fields)])
-        peer.send(frame(1, 1, stream, head[:MORE]),
-                  *(frame(CONTINUATION, 4 if at + MORE >= len(head) else 0, stream, head[at:at + MORE])
-                    for at in range(MORE, len(head), MORE)))
+        peer.send(in_frames(stream, head, size))
     o = RawOrigin(script)
     c = carpool(upstream={"protocols": ["h2"]})
     with RawClient(c.address) as client:
         client.send(headers(1, request(o.authority.encode())))
         assert read_to_end(client, 1) and of(client.heads[1][0]) == fields
     o.stop()
+
+
+def test_a_head_in_many_frames_is_judged_by_its_size_alone(origin, carpool):
+    o, c = origin(), carpool()
+    small = request(o.authority.encode(), more=[(b"x-a", b"v" * 600)])
+    large = request(o.authority.encode(), more=[(b"x-%d" % i, b"v" * 60_000) for i in range(3)])
+    with RawClient(c.address) as client:
+        client.send(in_frames(1, small, 20), in_frames(3, large, MORE))
+        assert client.over(1) and client.status(1) == 200
+        assert client.over(3) and client.status(3) == 431
+        assert client.goaways == []
+    assert len(o.seen) == 1
 
 
 @pytest.mark.parametrize("count,size", [(1, 60_000), (90, 690), (1, 150_000)])

@@ -48,7 +48,7 @@ TEST(AStreamThatTheFinalGoawayExcludes, IsNotIncludedByAnotherOne) {
 TEST(AStreamThatTheFinalGoawayExcludes, IsNotIncludedByTheEndOfItsSession) {
   std::string pings, continuations = frame(1, 0, 5, block(get()));
   for (int n = 0; n < 1100; ++n) pings += frame(6, 0, 0, "01234567");
-  for (int n = 0; n < 20; ++n) continuations += frame(9, 0, 5, literal("x", "y"));
+  for (int n = 0; n < 2000; ++n) continuations += frame(9, 0, 5, literal("x", "y"));
   const std::string no_window = frame(8, 0, 0, number(0)), no_stream = data(0, "x"),
                     no_block = frame(1, 4, 5, "\xff\xff\xff");
   for (const std::string& end : {std::string(), pings, continuations, no_window, no_stream, no_block}) {

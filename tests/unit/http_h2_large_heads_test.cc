@@ -187,5 +187,23 @@ TEST_F(ManyLargeHeads, OfRequestsAreRefusedBeforeTheMemoryIsUsedUp) {
   EXPECT_EQ(pair_.client.session.abuse(), H2Abuse::none);
 }
 
+// A peer may process it: the rest of its head follows in any case.
+TEST(ARequestWhoseHeadIsHalfSent, CountsAsBegun) {
+  End client(H2Role::client);
+  StreamRecord record;
+  H2Fields fields = fields_of(get());
+  fields.add("x-large", std::string(40'000, 'v'));
+  Result<H2Stream*> stream = client.session.request(fields, record, true, false);
+  ASSERT_TRUE(stream);
+  EXPECT_FALSE((*stream)->head_begun());
+  std::string sent;
+  do {
+    sent = client.pull(1);  // one frame
+  } while (sent.size() > 3 && sent[3] != 1);
+  ASSERT_GT(sent.size(), 9U);
+  EXPECT_EQ(static_cast<unsigned>(sent[4]) & kEndHeaders, 0U);
+  EXPECT_TRUE((*stream)->head_begun());
+}
+
 }  // namespace
 }  // namespace carpool::proxy::http

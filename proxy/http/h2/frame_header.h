@@ -16,7 +16,7 @@ inline std::uint32_t read_stream_id(std::string_view bytes) {
 
 struct FrameHead {
   static constexpr std::size_t kSize = 9;
-  enum Type : std::uint8_t { priority = 2, goaway = 7 };  // the types that are inspected
+  enum Type : std::uint8_t { headers_frame = 1, priority = 2, goaway = 7 };  // the types that are inspected
 
   std::uint32_t length;  // of the payload
   std::uint8_t type;

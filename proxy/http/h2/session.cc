@@ -37,6 +37,13 @@ struct FreeOption {
 // library's own limit is 64 KiB, which a response may exceed (H2LoopContext::response_limits()).
 constexpr std::size_t kMaxBlock = std::size_t{1} << 20;
 
+// Returns the limit of CONTINUATION frames of one header block: as many of 1 KiB as hold the largest block that is
+// decoded. The library's own limit of 8 would end the session for a valid head.
+std::size_t max_continuations(const H2Options& options) {
+  constexpr std::size_t kSmallFrame = 1024, kLeast = 64;
+  return std::max(kLeast, kBlockGrowth * options.head.header_bytes / kSmallFrame);
+}
+
 // Turns off the library's checks of messages: H2HeadReader checks them once, and more strictly.
 std::unique_ptr<nghttp2_option, FreeOption> options_of(const H2Options& options) {
   nghttp2_option* raw = nullptr;
@@ -49,6 +56,7 @@ std::unique_ptr<nghttp2_option, FreeOption> options_of(const H2Options& options)
   nghttp2_option_set_max_deflate_dynamic_table_size(raw, options.header_table);
   nghttp2_option_set_max_outbound_ack(raw, 200);
   nghttp2_option_set_max_send_header_block_length(raw, kMaxBlock);
+  nghttp2_option_set_max_continuations(raw, max_continuations(options));
   nghttp2_option_set_max_reserved_remote_streams(raw, 0);
   nghttp2_option_set_stream_reset_rate_limit(raw, 1000000, 1000000);  // H2Guard counts resets
   return std::unique_ptr<nghttp2_option, FreeOption>(raw);
@@ -254,7 +262,7 @@ void H2Session::cut(H2Stream& stream, H2Error error) {
 void H2Session::reset_detached(H2Error error) {
   H2Impl& self = change();
   for (H2Stream& stream : self.streams) {
-    if (stream.detached_ && stream.backlog() != 0) self.submit_reset(stream, error);
+    if (stream.detached_ && !stream.end_sent_) self.submit_reset(stream, error);
   }
 }
 

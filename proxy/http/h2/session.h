@@ -80,7 +80,7 @@ class H2Session {
   void reset(H2Stream& stream, H2Error error);  // detaches the owner, too
   // Servers: like leave(), for a truncated response: a reset follows the queued data.
   void cut(H2Stream& stream, H2Error error);
-  // Servers: resets the streams without an owner whose data waits for a window.
+  // Servers: resets the streams without an owner whose data, or whose end, waits for a window.
   void reset_detached(H2Error error);
   void consume(H2Stream& stream, std::size_t bytes);
   // Clients: raises the stream's receive window to `window` if that is larger. May be called right after request(); the

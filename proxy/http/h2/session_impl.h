@@ -95,6 +95,7 @@ struct H2Impl {
   ssize_t next_frame(H2Stream& stream, nghttp2_session* of, StreamId id, std::size_t most, std::uint32_t& flags);
   int write_frame(H2Stream& stream, std::string_view head, std::size_t size);
   void append_frame(std::string_view bytes);
+  void note_begun(StreamId id);
   void on_sent(const nghttp2_frame& frame);
   void stop_upload(H2Stream& stream);
   void on_reset_sent(StreamId id, H2Error error);
@@ -154,6 +155,9 @@ const nghttp2_session_callbacks* h2_callbacks();
 nghttp2_data_provider h2_body_of(H2Stream& stream);
 
 // An empty queue keeps at most this capacity.
+// The factor by which a header block may exceed the limit during decoding. Up to this factor the stream gets a reply;
+// beyond it the session ends (a few bytes can decode to megabytes).
+inline constexpr std::uint64_t kBlockGrowth = 4;
 inline constexpr std::size_t kLargeQueue = std::size_t{64} * 1024;
 
 inline H2Error h2_error(std::uint32_t code) {

@@ -9,10 +9,6 @@
 namespace carpool::proxy::http {
 
 namespace {
-// The factor by which a header block may exceed the limit during decoding. Up to this factor the stream gets a reply;
-// beyond it the session ends (a few bytes can decode to megabytes).
-constexpr std::uint64_t kBlockGrowth = 4;
-
 bool ends(const nghttp2_frame& frame) {
   return (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
 }

@@ -47,10 +47,19 @@ int H2Impl::write_frame(H2Stream& stream, std::string_view head, std::size_t siz
 // would include streams that a GOAWAY excludes which was queued and not sent yet (RFC 9113 §6.8).
 void H2Impl::append_frame(std::string_view bytes) {
   const std::size_t last = out->size() + FrameHead::kSize;
+  const FrameHead head = FrameHead::read(bytes);
   out->append(bytes);
-  if (FrameHead::read(bytes).type != FrameHead::goaway) return;
+  if (head.type == FrameHead::headers_frame) note_begun(static_cast<StreamId>(head.stream));
+  if (head.type != FrameHead::goaway) return;
   last_taken = std::min(last_taken, static_cast<StreamId>(read_stream_id(bytes.substr(FrameHead::kSize))));
   for (std::size_t i = 0; i < sizeof last_taken; ++i) (*out)[last + i] = static_cast<char>(last_taken >> (24 - 8 * i));
+}
+
+// The library reports a head only when it continues behind the last of its frames. A peer may process the request from
+// its first frame on, because the rest follows whatever happens meanwhile.
+void H2Impl::note_begun(StreamId id) {
+  H2Stream* const stream = role == H2Role::client ? find(id) : nullptr;
+  if (stream != nullptr) stream->head_begun_ = true;
 }
 
 void H2Impl::on_sent(const nghttp2_frame& frame) {

@@ -60,9 +60,10 @@ struct H2StreamValues {
   bool peer_ended_ = false;  // END_STREAM was received
   bool ended_ = false;       // our end is queued
   bool end_sent_ = false;
-  bool responded_ = false;  // our head is queued
-  bool idle_ = false;       // the library waits for resume
-  bool reset_ = false;      // by this side
+  bool responded_ = false;   // our head is queued
+  bool idle_ = false;        // the library waits for resume
+  bool reset_ = false;       // by this side
+  bool head_begun_ = false;  // clients
   bool head_sent_ = false;
   bool never_sent_ = false;  // no byte of it was sent
   bool detached_ = false;    // detached by its owner
@@ -77,7 +78,7 @@ class H2Stream : public ListHook<struct H2StreamTag>,
   StreamId id() const { return id_; }
   // Returns the number of bytes that wait for the windows or the socket.
   std::size_t backlog() const { return queue_.size() - sent_; }
-  bool head_sent() const { return head_sent_; }    // clients: the request's head is in frames
+  bool head_begun() const { return head_begun_; }  // clients: the first frame of the request's head is out
   bool end_sent() const { return end_sent_; }      // our END_STREAM is in a frame
   bool never_sent() const { return never_sent_; }  // the peer has not seen the request and never will
   // Returns the rule that the peer violated, for which this side reset the stream; nullptr: none.

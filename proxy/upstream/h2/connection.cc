@@ -195,10 +195,10 @@ void H2Connection::update_streams() {
 // The library keeps requests that exceed the limit until other streams end. Another session may serve them now.
 void H2Connection::pass_excess_on() {
   std::uint32_t sent = 0;
-  for (const H2UpstreamStream& upstream_stream : open_) sent += upstream_stream.head_sent() ? 1 : 0;
+  for (const H2UpstreamStream& upstream_stream : open_) sent += upstream_stream.head_begun() ? 1 : 0;
   std::uint32_t room = peer_streams_ - std::min(peer_streams_, sent);
   for (H2UpstreamStream& upstream_stream : open_) {
-    if (upstream_stream.head_sent()) continue;
+    if (upstream_stream.head_begun()) continue;
     if (room != 0) {
       --room;
     } else {

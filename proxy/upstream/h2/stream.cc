@@ -195,14 +195,14 @@ void H2UpstreamStream::connection_ended(const Fault& fault) {
   if (any_byte_received_) failure.fault.kind = FaultKind::response_incomplete;
   failure.connection_ended = true;
   failure.any_byte_received = any_byte_received_;
-  failure.any_byte_sent = stream_->head_sent();
+  failure.any_byte_sent = stream_->head_begun();
   failure.never_answered = !connection_->has_answered();
   stream_->set_user(nullptr);
   fail(std::move(failure));
 }
 
 void H2UpstreamStream::give_up_unsent(std::string_view why) {
-  if (stream_->head_sent()) return;
+  if (stream_->head_begun()) return;
   StreamFailure failure;
   failure.fault.detail = why;
   failure.any_byte_sent = false;

@@ -41,10 +41,10 @@ class H2UpstreamStream final : public UpstreamStream,
   std::optional<pool::CloseCause> abandon(pool::CloseCause cause, pool::Lease& lease) override LOOP_ONLY;
 
   // ---- called by the connection ----
-  void flush_to_handler() LOOP_ONLY;                                 // after each read
-  void connection_ended(const Fault& fault) LOOP_ONLY;               // reported later
-  bool head_sent() const LOOP_ONLY { return stream_->head_sent(); }  // while it is open
-  void give_up_unsent(std::string_view why) LOOP_ONLY;               // likewise, unless the request's head is sent
+  void flush_to_handler() LOOP_ONLY;                                   // after each read
+  void connection_ended(const Fault& fault) LOOP_ONLY;                 // reported later
+  bool head_begun() const LOOP_ONLY { return stream_->head_begun(); }  // while it is open
+  void give_up_unsent(std::string_view why) LOOP_ONLY;                 // likewise, unless the request's head is sent
   void report_failure() LOOP_ONLY {
     static_cast<void>(user_.on_failure(std::move(*std::exchange(failure_, std::nullopt))));
   }

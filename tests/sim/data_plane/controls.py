@@ -68,7 +68,7 @@ TABLE = [
     ("the window of an HTTP/2 client's bytes stays closed", "proxy/downstream/h2_client_stream.cc",
      "client_.session().consume(*stream_, std::exchange(held_, 0));", "held_ = 0;"),
     ("an HTTP/2 client waits forever behind a window that it never opens", "proxy/downstream/h2_client_close.cc",
-     "running_ != 0 && session_.detached_backlog() == 0", "session_.streams() != 0"),
+     "running_ != 0 && !outlived", "session_.streams() != 0"),
     ("HTTP/1.0 gets a transfer coding", "proxy/downstream/h1_client_output.cc", "rules.client_version = request.version;",
      "rules.client_version = http::Version::http11;"),
     ("HTTP/1.0 gets interim responses", "proxy/downstream/h1_client_output.cc",
@@ -168,17 +168,19 @@ TABLE = [
      """if (held || limits.min_idle != 0 || supply.dials() != 0) return false;
     if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
     end_some_idle(CloseCause::idle, actions);
-    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.taken() == 0;""",
+    // A connection that was ended here keeps its place until it is disposed of; any other place is in use.
+    gone = pool.in_use() == actions.ended.size() && tunnels.taken() == 0;""",
      """if (held || limits.min_idle != 0) return false;
     if (lent_by(counters.get(), loops) != 0) return false;
     end_some_idle(CloseCause::idle, actions);
-    gone = actions.ended.empty() && pool.in_use() == supply.dials() && tunnels.taken() == 0;"""),
+    gone = pool.in_use() == actions.ended.size() + supply.dials() && tunnels.taken() == 0;"""),
     ("a pool ends while it is used", "pool/destination/reclaim.cc",
      """if (lent_by(counters.get(), loops) != 0) return false;  // in use: its idle connections stay open
     end_some_idle(CloseCause::idle, actions);
-    gone = actions.ended.empty() && pool.in_use() == 0 && tunnels.taken() == 0;""",
+    // A connection that was ended here keeps its place until it is disposed of; any other place is in use.
+    gone = pool.in_use() == actions.ended.size() && tunnels.taken() == 0;""",
      """end_some_idle(CloseCause::idle, actions);
-    gone = actions.ended.empty();"""),
+    gone = true;"""),
     ("a session that never answered counts as one that served", "proxy/upstream/h2/stream.cc",
      "failure.never_answered = !connection_->has_answered();", ""),
     # ---- clients that leave ----
