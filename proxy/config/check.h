@@ -11,8 +11,9 @@ namespace carpool::proxy::config {
 
 // A tcp origin is the target of CONNECT (RFC 9110 §9.3.6): each connection serves one tunnel, whose content carpool
 // does not interpret. These keys of [[origin]] are an error there.
-inline constexpr std::array<std::string_view, 11> kRefusedForTcp{"alias",
+inline constexpr std::array<std::string_view, 12> kRefusedForTcp{"alias",
                                                                  "allow",
+                                                                 "pool.health_check.probe",
                                                                  "pool.max_streams",
                                                                  "pool.max_usage",
                                                                  "upstream.protocols",

@@ -190,6 +190,9 @@ class Reader {
     origin.upstream = config.upstream;
     places_.add(key, place(table.source()));
     read_table(table, *find_section("origin"), {&config, &origin, key}, &origin, key);
+    // The credentials of one proxy are not for another.
+    const bool other_proxy = origin.upstream.proxy != config.upstream.proxy;
+    if (other_proxy && !places_.given(key + ".upstream.proxy_credentials")) origin.upstream.proxy_credentials = {};
     // The empty text of a variable is not a URI either.
     if (!origin.origin.host.empty() || places_.invalid(key + ".uri")) return;
     Place at = places_.given(key + ".uri") ? places_.of(key + ".uri") : place(table.source());

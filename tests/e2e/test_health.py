@@ -78,6 +78,21 @@ def test_without_a_probe_nothing_is_sent_and_the_rest_is_not_prolonged(origin, c
     assert c.metric("carpool_pool_borrows_total", origin=o.url) == 1
 
 
+def test_nothing_is_sent_on_a_connection_that_is_kept_for_a_tunnel(origin, peer, carpool):
+    streams = []
+
+    def listens(stream):
+        streams.append(stream)
+        while stream.more():
+            pass
+    o, url = origin(), "tcp://127.0.0.1:%d" % peer(listens)
+    c = carpool(workers=1, pool={"health_check": PROBE}, origin=[{"uri": url, "pool": {"min_idle": 1}}])
+    until(lambda: c.metric("carpool_pool_connections", origin=url, state="idle") == 1, what="the connection for a tunnel")
+    rest_one(c, o)
+    until(lambda: o.targets().count("*") >= 3, what="three probes elsewhere")
+    assert [stream.buffer for stream in streams] == [b""]
+
+
 def test_probing_does_not_keep_a_connection_beyond_its_idle_timeout(origin, carpool):
     o, c = origin(), carpool(pool={"idle_timeout": "2s", "health_check": PROBE})
     rest_one(c, o)

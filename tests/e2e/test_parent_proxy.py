@@ -147,6 +147,19 @@ def test_credentials_go_to_the_proxy_alone_and_are_shown_nowhere(parent, carpool
     assert "s3cret" not in shown and BASIC.split()[1] not in shown
 
 
+def test_an_origin_with_another_proxy_does_not_inherit_the_credentials(parent, carpool):
+    first, other = parent(needs=BASIC), parent()
+    c = carpool(upstream={"proxy": first.url, "proxy_credentials": "pool:s3cret"}, origin=[
+        {"uri": "http://other.test", "upstream": {"proxy": other.url}},
+        {"uri": "http://same.test", "upstream": {"proxy": first.url}},
+        {"uri": "http://own.test", "upstream": {"proxy": other.url, "proxy_credentials": "own:secret"}}])
+    with c.client() as client:
+        assert [client.get("http://%s.test/" % name).status for name in ("other", "same", "own", "any")] == [200] * 4
+    assert {s.message.get("proxy-authorization") for s in first.server.seen} == {BASIC}
+    own = "Basic " + base64.b64encode(b"own:secret").decode()
+    assert [s.message.get("proxy-authorization") for s in other.server.seen] == [None, own]
+
+
 @pytest.mark.parametrize("given,said", [(None, "it needs upstream.proxy_credentials"),
                                         ("pool:wrong", "it does not accept upstream.proxy_credentials")])
 def test_407_of_the_proxy_is_an_error_of_carpool_and_no_challenge_for_the_client(parent, carpool, given, said):
@@ -283,6 +296,24 @@ def test_a_reload_changes_the_proxy_and_its_credentials(parent, carpool, tmp_pat
         assert c.admin("POST", "/reload").status == 200
         assert client.get("http://api.test/").status == 200
     assert (len(first.server.seen), len(second.server.seen)) == (1, 1)
+
+
+def test_a_reload_with_another_proxy_ends_what_is_kept_ready_for_tunnels(parent, carpool, peer):
+    def names_itself(name):
+        return lambda stream: stream.more() and stream.send(name)
+    first, second = parent(), parent()
+    first.places = {"db.test:5432": ("127.0.0.1", peer(names_itself(b"first\n")))}
+    second.places = {"db.test:5432": ("127.0.0.1", peer(names_itself(b"second\n")))}
+    url = "tcp://db.test:5432"
+    c = carpool(upstream={"proxy": first.url}, origin=[{"uri": url, "pool": {"min_idle": 1}}])
+    until(lambda: c.metric("carpool_pool_connections", origin=url, state="idle") == 1, what="a connection through the first")
+    c.config.write_text(c.config.read_text().replace(first.url, second.url))
+    assert c.admin("POST", "/reload").status == 200
+    with c.client() as client:
+        client.send(b"CONNECT db.test:5432 HTTP/1.1\r\nHost: db.test:5432\r\n\r\n")
+        assert client.head().status == 200
+        client.send(b"?")
+        assert client.line() == "second"
 
 
 def test_a_reload_names_the_file_of_replaced_credentials(parent, carpool, tmp_path):

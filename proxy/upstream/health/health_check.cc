@@ -94,7 +94,9 @@ void HealthCheck::check(OriginRuntime& origin, Instant now) {
   if (behind) return;  // the previous round is not over; a slow origin is not probed more often
   IdleVisitor idle(context_.loop.id(), origin.pool.health_check.interval / 2);
   origin.destination->visit(idle, now);
-  const bool probes = !origin.pool.health_check.probe.empty();
+  // A tunnel carries the bytes of its client alone.
+  const bool probes =
+      !origin.pool.health_check.probe.empty() && origin.destination->origin().scheme != pool::Scheme::tcp;
   for (const auto& [index, generation] : idle.found) {
     if (probes) {
       candidates_.push_back({&origin, index, generation});

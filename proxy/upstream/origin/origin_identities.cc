@@ -59,11 +59,7 @@ Status OriginRegistry::number_origins(config::Config& fresh, Prepared& prepared)
     const bool through_parent = goes_through_parent(settings.upstream, settings.origin, !settings.addresses.empty());
     Result<std::uint32_t> number = number_of(settings.origin.scheme, settings.upstream, through_parent);
     if (!number) return number.take_fault();
-    if (settings.origin.scheme == pool::Scheme::tcp) {
-      prepared.tunnels.emplace(settings.origin.label(), *number);
-    } else {
-      settings.origin.tls = *number;
-    }
+    settings.origin.tls = *number;
   }
   return Done{};
 }
@@ -74,10 +70,7 @@ std::vector<bool> OriginRegistry::in_use(const config::Config& fresh, const Prep
   for (const auto& numbers : {prepared.defaults.http, prepared.defaults.https}) {
     for (const std::uint32_t number : numbers) used[number] = true;
   }
-  for (const config::OriginSettings& settings : fresh.origins) {
-    const auto tunnel = prepared.tunnels.find(settings.origin.label());
-    used[tunnel == prepared.tunnels.end() ? settings.origin.tls : tunnel->second] = true;
-  }
+  for (const config::OriginSettings& settings : fresh.origins) used[settings.origin.tls] = true;
   return used;
 }
 
@@ -132,14 +125,9 @@ Result<const net::ParentProxy*> OriginRegistry::known_parent(const config::Upstr
 
 // Returns the number of the settings under which the origin is reached.
 std::uint32_t OriginRegistry::identity_number(const pool::Origin& origin) const {
-  if (const auto own = tunnels_.find(origin.label()); own != tunnels_.end()) return own->second;
   if (const config::OriginSettings* settings = settings_of(origin)) return settings->origin.tls;
   const std::size_t direct = goes_through_parent(config_->upstream, origin, false) ? 0 : 1;
   return (origin.scheme == pool::Scheme::https ? defaults_.https : defaults_.http).at(direct);
-}
-
-std::uint32_t OriginRegistry::tls_number(const pool::Origin& origin) const {
-  return origin.scheme == pool::Scheme::tcp ? 0 : identity_number(origin);
 }
 
 bool OriginRegistry::through_parent(const pool::Origin& origin) const {

@@ -113,7 +113,6 @@ std::vector<std::string> OriginRegistry::apply(const config::Config& fresh, Prep
   config_ = &fresh;
   leak_timeout_ = shortest_leak_timeout(fresh);
   defaults_ = prepared.defaults;
-  tunnels_ = std::move(prepared.tunnels);
   for (std::size_t i = 0; i < prepared.parents.size(); ++i) identities_[i].parent = prepared.parents[i];
   credentials_ = std::move(prepared.credentials);
   configured_.clear();
@@ -248,7 +247,7 @@ bool OriginRegistry::is_place_of_rules(const pool::Origin& origin) const {
 
 // Returns the context for the configuration in force. Creates one only if no equal one exists.
 Result<OriginRuntime*> OriginRegistry::version_of(pool::Origin origin) {
-  origin.tls = tls_number(origin);
+  origin.tls = identity_number(origin);
   std::unique_ptr<OriginRuntime> context = describe(origin);
   const pool::Limits limits = limits_of(context->pool, origin.scheme, context->protocols, *config_);
   const pool::Listing listing = settings_of(origin) != nullptr ? pool::Listing::configured : pool::Listing::unlisted;

@@ -70,7 +70,6 @@ class OriginRegistry {
     std::vector<std::string> files;                // files of the renewed identities that `fresh` uses
     std::vector<const net::ParentProxy*> parents;  // parent proxies of the identities
     Defaults defaults;
-    std::unordered_map<std::string, std::uint32_t> tunnels;     // the identities of tcp origins, by label
     std::unordered_map<std::string, Credentials*> credentials;  // by label
   };
   Result<Prepared> prepare(config::Config& fresh);
@@ -126,7 +125,6 @@ class OriginRegistry {
   void keep_ready(const config::Config& fresh, std::vector<std::string>& behind) REQUIRES(mutex_);
   const config::OriginSettings* settings_of(const pool::Origin& origin) const REQUIRES(mutex_);
   std::uint32_t identity_number(const pool::Origin& origin) const REQUIRES(mutex_);
-  std::uint32_t tls_number(const pool::Origin& origin) const REQUIRES(mutex_);
   std::vector<OriginRuntime*> contexts_of_pools() const REQUIRES(mutex_);  // the latest one of each pool
 
   metrics::Registry& metrics_;
@@ -140,8 +138,7 @@ class OriginRegistry {
   mutable Mutex mutex_;
   const config::Config* config_ GUARDED_BY(mutex_);
   Duration leak_timeout_ GUARDED_BY(mutex_) = Duration::zero();
-  Defaults defaults_ GUARDED_BY(mutex_);                                       // identities of [upstream]
-  std::unordered_map<std::string, std::uint32_t> tunnels_ GUARDED_BY(mutex_);  // identities of tcp origins, by label
+  Defaults defaults_ GUARDED_BY(mutex_);  // identities of [upstream]
   std::unordered_map<std::string, const config::OriginSettings*> configured_ GUARDED_BY(mutex_);  // by label
   std::unordered_map<std::string, const config::OriginSettings*> aliases_ GUARDED_BY(mutex_);     // by canonical host
   std::unordered_map<std::string, Credentials*> credentials_ GUARDED_BY(mutex_);                  // in force, by label
