@@ -27,9 +27,10 @@ constexpr std::size_t kRecordHeader = 5;
 constexpr std::size_t kMaxRecord = 16'384;      // RFC 8446 §5.1: maximum size after the header
 constexpr std::size_t kMaxHello = 17'408;       // a record of maximum size
 constexpr unsigned char kHandshakeRecord = 22;  // RFC 8446 §5.1
-constexpr std::uint8_t kMaxHelloReads = 16;     // each of them reads all bytes that have arrived
+constexpr unsigned char kFirstRecordType = 20, kLastRecordType = 23;
+constexpr std::uint8_t kMaxHelloReads = 16;  // each of them reads all bytes that have arrived
 
-// Returns true also if the bytes are not such a record, or no more will arrive. OpenSSL then reports the error.
+// Returns true also if the bytes are not such a record, or no more will arrive.
 bool first_record_arrived(int fd) {
   std::array<unsigned char, kRecordHeader> header{};
   const ssize_t received = net::peek(fd, header.data(), header.size());
@@ -40,6 +41,29 @@ bool first_record_arrived(int fd) {
   int readable = 0;
   if (size > kMaxRecord || ::ioctl(fd, FIONREAD, &readable) != 0) return true;
   return static_cast<std::size_t>(readable) >= kRecordHeader + size;
+}
+
+// Returns the bytes that OpenSSL reads before it finds an error; 0: it finds one in these. A record that is too long is
+// read up to the maximum.
+std::size_t first_record_bytes(const std::array<unsigned char, kRecordHeader>& header) {
+  const auto number = [&](std::size_t at, unsigned mask) {
+    return (std::size_t{header[at] & mask} << 8) + header[at + 1];
+  };
+  if ((header[0] & 0x80U) != 0) return std::min(2 + number(0, 0x7F), kMaxRecord);  // the form of SSL 2.0
+  const bool record = header[0] >= kFirstRecordType && header[0] <= kLastRecordType;
+  return record ? kRecordHeader + std::min(number(3, 0xFF), kMaxRecord) : 0;
+}
+
+// Returns true once OpenSSL can read the first record or finds an error, or if no more will arrive. Until then the
+// client costs no TLS state.
+bool first_bytes_arrived(int fd) {
+  std::array<unsigned char, kRecordHeader> header{};
+  const ssize_t received = net::peek(fd, header.data(), header.size());
+  if (received <= 0) return received == 0 || errno != EAGAIN;
+  if (static_cast<std::size_t>(received) < header.size()) return false;
+  int readable = 0;
+  if (::ioctl(fd, FIONREAD, &readable) != 0) return true;
+  return static_cast<std::size_t>(readable) >= first_record_bytes(header);
 }
 
 }  // namespace
@@ -126,7 +150,7 @@ bool ClientHandshake::try_to_begin(exec::Ready ready) {
 bool ClientHandshake::begin(exec::Ready ready) {
   if (connect_ != nullptr) {
     if (!admit_hello(ready.hangup)) return false;
-  } else if (!ready.hangup && !first_record_arrived(socket_.get())) {
+  } else if (!ready.hangup && !first_bytes_arrived(socket_.get())) {
     return false;
   }
   tasks_ = owner_.tasks_for_handshake();

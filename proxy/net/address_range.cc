@@ -21,11 +21,12 @@ struct Embedding {
   const char* prefix;
   std::size_t offset;
 };
-constexpr std::array<Embedding, 4> kEmbeddings{{
-    {"::/96", 12},           // v4-compatible (RFC 4291)
-    {"64:ff9b::/96", 12},    // NAT64 (RFC 6052)
-    {"64:ff9b:1::/48", 12},  // local-use NAT64 (RFC 8215), with the usual /96 in it
-    {"2002::/16", 2},        // 6to4 (RFC 3056)
+constexpr std::array<Embedding, 5> kEmbeddings{{
+    {"::/96", 12},            // v4-compatible (RFC 4291)
+    {"::ffff:0:0:0/96", 12},  // IPv4-translated (RFC 7915)
+    {"64:ff9b::/96", 12},     // NAT64 (RFC 6052)
+    {"64:ff9b:1::/48", 12},   // local-use NAT64 (RFC 8215), with the usual /96 in it
+    {"2002::/16", 2},         // 6to4 (RFC 3056)
 }};
 
 constexpr std::array<const char*, 6> kProtected{

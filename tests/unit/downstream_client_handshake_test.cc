@@ -115,6 +115,33 @@ TEST_F(TheClientHandshake, SubmitsNothingBeforeTheFirstRecordIsWhole) {
   EXPECT_EQ(tasks.held.size(), 1U) << "a client that leaves is noticed";
 }
 
+TEST_F(TheClientHandshake, SubmitsNothingForTheBeginningOfAnythingElse) {
+  const auto send_more = [&](std::string_view bytes) {
+    ASSERT_EQ(::write(client->fd(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    receive();
+  };
+  send_more("G");
+  EXPECT_TRUE(tasks.held.empty()) << "OpenSSL would wait as well";
+  send_more("ET /");
+  EXPECT_EQ(tasks.held.size(), 1U);
+}
+
+class BeginningsOfARecord : public TheClientHandshake, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(BeginningsOfARecord, CostNoTlsState) {
+  const std::string& begun = GetParam();
+  ASSERT_EQ(::write(client->fd(), begun.data(), begun.size()), static_cast<ssize_t>(begun.size()));
+  receive();
+  EXPECT_TRUE(tasks.held.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEachForm, BeginningsOfARecord,
+                         ::testing::Values(std::string("\x15\x03\x01\x40\x00", 5),
+                                           std::string("\x14\x03\x01\x40\x00", 5),
+                                           std::string("\x17\x03\x01\x40\x00", 5),
+                                           std::string("\x16\x03\x01\x40\x01", 5),
+                                           std::string("\xC0\x00\x01\x03\x01", 5)));
+
 class TheClientInConnect : public TheClientHandshake {
  protected:
   TheClientInConnect() {

@@ -18,6 +18,10 @@ bool single_use(const SSL_SESSION* session) {
 }  // namespace
 
 void SessionStore::put(const std::string& peer, SessionPtr session) {
+  const unsigned char* ticket = nullptr;
+  std::size_t length = 0;
+  SSL_SESSION_get0_ticket(session.get(), &ticket, &length);
+  if (length > kMaxTicket) return;
   const Held lock(mutex_);
   Stack& stack = at(peer);
   if (!single_use(session.get())) stack.sessions.clear();  // the newest replaces the others, because it is reusable

@@ -1,5 +1,6 @@
-// SessionStore: resumable sessions, shared by all loops. Both the number of peers and of sessions per peer are bounded;
-// the oldest are evicted first. Accessed only at handshakes and when tickets arrive, so the mutex cost is negligible.
+// SessionStore: resumable sessions, shared by all loops. The number of peers, of sessions per peer, and the size of a
+// ticket are bounded; the oldest are evicted first. Accessed only at handshakes and when tickets arrive, so the mutex
+// cost is negligible.
 //
 // Invariant: a TLS 1.3 ticket leaves the store when it is offered (RFC 8446 C.4: single use); a TLS 1.2 session stays,
 // and a copy of it is offered.
@@ -20,7 +21,9 @@ class SessionStore {
  public:
   static constexpr std::size_t kMaxPeers = 1024;
   static constexpr std::size_t kMaxPerPeer = 8;
+  static constexpr std::size_t kMaxTicket = 8192;  // bytes; one with a client's certificates takes about half of it
 
+  // A session with a longer ticket is not stored: the next handshake is a full one.
   void put(const std::string& peer, SessionPtr session);
   // Returns the newest unexpired session, or nullptr.
   SessionPtr take(const std::string& peer);
