@@ -51,6 +51,8 @@ CASES = (
          files=("examples/inject/injector.yaml",)),
     Case("inject-cert-manager", "carpool", ("webhook.certificate.certManager.enabled=true", "webhook.address=[::]", "podMonitor.enabled=true", "sidecar.socket.enabled=true",
                                             "sidecar.native=false"), files=("examples/inject/injector.yaml",)),
+    Case("inject-intercept", "carpool", ("webhook.certificate.secret=made-elsewhere", "webhook.certificate.caBundle=Q0E=",
+                                         "config.origin[0].uri=https://example.com", "config.origin[0].intercept=true"), files=("examples/inject/injector.yaml",)),
     Case("inject-application", "examples/inject"),
     Case("inject-application-intercept", "examples/inject", ("intercept=example.com", "url=https://example.com/")),
     Case("everything", "examples/sidecar", tuple("carpool.%s.enabled=true" % n for n in (
@@ -265,6 +267,8 @@ def chart(log, full):
         for value, version, word in REFUSED:
             done = template(helm, charts, "examples/sidecar", (value,), version)
             judge.take(done.returncode != 0 and word in done.stderr, "refuse " + value, done.stderr)
+        done = template(helm, charts, "examples/daemonset", ("carpool.config.listen[0].address=127.0.0.1:3128",), "1.34.0")
+        judge.take(done.returncode != 0 and "is on loopback" in done.stderr, "refuse a port of the node that leads to loopback", done.stderr)
         done = template(helm, charts, "examples/daemonset", INTERCEPT, "1.34.0")
         judge.take(done.returncode != 0 and "config.intercept.ca_dir" in done.stderr, "refuse to intercept on a node without an authority", done.stderr)
         for case, text in rendered.items():

@@ -81,6 +81,18 @@ class Setter {
   bool changed_ = false;
 };
 
+// Returns whether it changed the table.
+bool insert_folder(toml::table& table, const std::string& ca_dir) {
+  if (!table.contains("intercept")) table.insert("intercept", toml::table{});
+  toml::table* const section = table["intercept"].as_table();
+  return section != nullptr && section->insert("ca_dir", ca_dir).second;
+}
+
+bool remove_folder(toml::table& table, bool is_callers) {
+  if (is_callers) table["intercept"].as_table()->erase("ca_dir");
+  return is_callers;
+}
+
 }  // namespace
 
 Result<InterceptedText> set_intercept(std::string_view base, const InterceptRequest& request,
@@ -90,17 +102,14 @@ Result<InterceptedText> set_intercept(std::string_view base, const InterceptRequ
   Setter setter(*table, request);
   bool changed = setter.set();
   InterceptedText made{std::string(base), setter.take_hosts()};
-  if (!made.hosts.empty()) {
-    const std::optional<std::string> before = (*table)["intercept"]["ca_dir"].value<std::string>();
-    if (before && *before != ca_dir) {
-      return Fault{FaultKind::malformed_request, Side::client,
-                   "intercept.ca_dir is " + *before + ", expected " + ca_dir + " or none"};
-    }
-    if (!table->contains("intercept")) table->insert("intercept", toml::table{});
-    if (toml::table* const section = (*table)["intercept"].as_table(); section != nullptr && !before) {
-      section->insert_or_assign("ca_dir", ca_dir);
-      changed = true;
-    }
+  const std::optional<std::string> before = (*table)["intercept"]["ca_dir"].value<std::string>();
+  if (made.hosts.empty()) {
+    changed |= remove_folder(*table, before == ca_dir);
+  } else if (before && *before != ca_dir) {
+    return Fault{FaultKind::malformed_request, Side::client,
+                 "intercept.ca_dir is " + *before + ", expected " + ca_dir + " or none"};
+  } else {
+    changed |= insert_folder(*table, ca_dir);
   }
   if (!changed) return made;
   std::ostringstream text;

@@ -18,13 +18,14 @@ struct InterceptRequest {
 };
 
 struct InterceptedText {
-  std::string text;                // unchanged if nothing is intercepted
+  std::string text;
   std::vector<std::string> hosts;  // of the intercepted origins, each once; empty: nothing is intercepted
 };
 
 // Returns `base` with intercept set as requested: an origin that the text lacks is appended, and intercept.ca_dir
-// becomes `ca_dir`. `every_https` are the origins of the text. The Fault gives the position at which `base` is not
-// TOML, or its different ca_dir. The caller must check the result.
+// becomes `ca_dir`, or loses this value if nothing is intercepted: that folder is only where something is.
+// `every_https` are the origins of the text. The Fault gives the position at which `base` is not TOML, or its different
+// ca_dir. The caller must check the result.
 Result<InterceptedText> set_intercept(std::string_view base, const InterceptRequest& request,
                                       const std::string& ca_dir);
 

@@ -68,9 +68,9 @@ struct Answered {
   Json response, patch, after;  // the review's response; its patch; the patched pod
 };
 
-Answered ask(const Json& pod) {
+Answered ask(const Json& pod, const std::string& injection = kInjection) {
   Answered answered;
-  const auto reviewer = Reviewer::make(kInjection);
+  const auto reviewer = Reviewer::make(injection);
   answered.verdict = (*reviewer)->review(review_of(pod));
   answered.response = Json::parse(answered.verdict.body).at("response");
   answered.after = pod;
@@ -337,6 +337,18 @@ TEST(AnInterceptAnnotation, SwitchesTheOriginsOfTheConfiguration) {
   const Json with = ask(off).after;
   EXPECT_EQ(with.at("spec").at("initContainers").size(), 2u) << "an overlay may ask for it as well";
   EXPECT_NE(config_of(with).find("ca_dir"), std::string::npos);
+}
+
+TEST(AnInterceptAnnotation, OfFalseRemovesTheFolderThatThePodDoesNotHave) {
+  Json base = Json::parse(kInjection);
+  base["config"] =
+      "[intercept]\nca_dir = \"/run/ca\"\n[[origin]]\nuri = \"https://api.example.com\"\nintercept = true\n";
+  Json off = pod();
+  EXPECT_NE(config_of(ask(off, base.dump()).after).find("ca_dir"), std::string::npos);
+  off["metadata"]["annotations"] = {{"carpool.io/intercept", "false"}};
+  const Json without = ask(off, base.dump()).after;
+  EXPECT_EQ(without.at("spec").at("volumes").size(), 1u);
+  EXPECT_EQ(config_of(without).find("ca_dir"), std::string::npos) << config_of(without);
 }
 
 TEST(AnInterceptAnnotation, YieldsToALabelThatSaysNo) {

@@ -5,11 +5,7 @@
 {{- $config := deepCopy .Values.config -}}
 {{- if ne .Values.mode "daemonset" -}}
 {{- if .Values.sidecar.socket.enabled -}}
-{{- $socket := dict "address" (printf "unix:%s" (include "carpool.socket" .)) -}}
-{{- range $key := list "mode" "group" -}}
-{{- with get $.Values.sidecar.socket $key -}}{{- $_ := set $socket $key . -}}{{- end -}}
-{{- end -}}
-{{- $_ := set $config "listen" (append $config.listen $socket) -}}
+{{- $_ := set $config "listen" (append $config.listen (include "carpool.socketListener" (list . .Values.sidecar.socket) | fromYaml)) -}}
 {{- end -}}
 {{- if and (not .Values.sidecar.native) (eq (default "0s" $config.drain_delay) "0s") -}}
 {{- $_ := set $config "drain_delay" .Values.sidecar.classicDrainDelay -}}
@@ -20,7 +16,7 @@
 {{- else if and (include "carpool.configIntercepts" .) (not (include "carpool.ownAuthority" .)) -}}
 {{- fail "carpool: mode: daemonset makes no authority: config.intercept.ca_dir has to name the mountPath of one in secrets" -}}
 {{- else if .Values.daemonset.socket.enabled -}}
-{{- $_ := set $config "listen" (append $config.listen (dict "address" (printf "unix:%s" (include "carpool.socket" .)))) -}}
+{{- $_ := set $config "listen" (append $config.listen (include "carpool.socketListener" (list . .Values.daemonset.socket) | fromYaml)) -}}
 {{- end -}}
 {{- toYaml $config -}}
 {{- end -}}
@@ -44,6 +40,15 @@
 {{- include "carpool.configFile" . | sha256sum -}}
 {{- end -}}
 
+{{- define "carpool.socketListener" -}}
+address: {{ printf "unix:%s" (include "carpool.socket" (first .)) | quote }}
+{{- range $key := list "mode" "group" }}
+{{- with get (last $) $key }}
+{{ $key }}: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{- define "carpool.socket" -}}
 {{- if ne .Values.mode "daemonset" -}}
 {{ .Values.sidecar.socket.directory }}/{{ .Values.sidecar.socket.name }}
@@ -52,14 +57,31 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Port of the first listener that has one; empty: only sockets. */}}
-{{- define "carpool.proxyPort" -}}
-{{- $port := "" -}}
+{{/* Address of the first listener with a port that is a proxy for any origin without TLS; on a node otherwise of the first with a port. Empty: there is none. */}}
+{{- define "carpool.proxyAddress" -}}
+{{- $first := "" -}}
+{{- $proxy := "" -}}
 {{- range .Values.config.listen -}}
 {{- $address := default "127.0.0.1:3128" .address -}}
-{{- if and (eq $port "") (not (hasPrefix "unix:" $address)) -}}{{- $port = include "carpool.port" $address | required (printf "carpool: config.listen: %s has to end with a port, which the applications are given" $address) -}}{{- end -}}
+{{- if not (hasPrefix "unix:" $address) -}}
+{{- $first = default $address $first -}}
+{{- if not (or .origin .cert_file) -}}{{- $proxy = default $address $proxy -}}{{- end -}}
 {{- end -}}
-{{- $port -}}
+{{- end -}}
+{{- ternary (default $first $proxy) $proxy (eq .Values.mode "daemonset") -}}
+{{- end -}}
+
+{{- define "carpool.proxyPort" -}}
+{{- with include "carpool.proxyAddress" . -}}
+{{- include "carpool.port" . | required (printf "carpool: config.listen: %s has to end with a port, which the applications are given" .) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The same port, of a container whose hostPort or Service leads to it. */}}
+{{- define "carpool.nodePort" -}}
+{{- $address := include "carpool.proxyAddress" . -}}
+{{- if and (or .Values.daemonset.hostPort .Values.daemonset.service.enabled) (regexMatch "^(127\\.|\\[::1\\])" $address) -}}{{- fail (printf "carpool: mode: daemonset: config.listen: %s is on loopback, where no other pod reaches it" $address) -}}{{- end -}}
+{{- include "carpool.proxyPort" . -}}
 {{- end -}}
 
 {{- define "carpool.metricsPort" -}}

@@ -49,7 +49,7 @@ env:
 ports:
   {{- if and (eq .Values.mode "daemonset") (include "carpool.proxyPort" .) }}
   - name: carpool-proxy
-    containerPort: {{ include "carpool.proxyPort" . | int }}
+    containerPort: {{ include "carpool.nodePort" . | int }}
     {{- with .Values.daemonset.hostPort }}
     hostPort: {{ . | int }}
     {{- end }}
