@@ -70,7 +70,7 @@ def fresh_root(judge, folder, package):
     if made == 0:
         judge.take(judge.log.run("unshare", "--net", "deploy/package/start", root, limit=120) == 0, "starts in a fresh Debian")
         purge = judge.log.run("chroot", root, "dpkg", "--purge", "carpool", limit=120)
-        left = [p for p in ("usr/bin/carpool", "etc/carpool", "var/log/carpool") if (root / p).exists()]
+        left = [p for p in ("usr/bin/carpool", "etc/carpool", "var/log/carpool", "var/lib/carpool") if (root / p).exists()]
         judge.take(purge == 0 and not left, "is purged", " ".join(left))
 
 

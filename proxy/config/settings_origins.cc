@@ -239,7 +239,7 @@ Section intercept_section() {
           false,
           {
               row<&Intercept::ca_dir>("ca_dir", "the authority's ca.pem and ca.key, from `carpool ca init`")
-                  .format(kFolder, R"("/run/carpool/ca")"),
+                  .format(kFolder, R"("/var/lib/carpool/ca")"),
               row<&Intercept::on_distrust>("on_distrust",
                                            "what a client gets after it rejected a certificate of the authority")
                   .rare(),
