@@ -30,6 +30,12 @@ constexpr unsigned char kHandshakeRecord = 22;  // RFC 8446 §5.1
 constexpr unsigned char kFirstRecordType = 20, kLastRecordType = 23;
 constexpr std::uint8_t kMaxHelloReads = 16;  // each of them reads all bytes that have arrived
 
+// Returns true also if the number is unknown.
+bool holds(int fd, std::size_t bytes) {
+  int readable = 0;
+  return ::ioctl(fd, FIONREAD, &readable) != 0 || static_cast<std::size_t>(readable) >= bytes;
+}
+
 // Returns true also if the bytes are not such a record, or no more will arrive.
 bool first_record_arrived(int fd) {
   std::array<unsigned char, kRecordHeader> header{};
@@ -38,9 +44,7 @@ bool first_record_arrived(int fd) {
   if (received == 0 || header[0] != kHandshakeRecord) return true;
   if (static_cast<std::size_t>(received) < header.size()) return false;
   const std::size_t size = (std::size_t{header[3]} << 8) + header[4];
-  int readable = 0;
-  if (size > kMaxRecord || ::ioctl(fd, FIONREAD, &readable) != 0) return true;
-  return static_cast<std::size_t>(readable) >= kRecordHeader + size;
+  return size > kMaxRecord || holds(fd, kRecordHeader + size);
 }
 
 // Returns the bytes that OpenSSL reads before it finds an error; 0: it finds one in these. A record that is too long is
@@ -61,9 +65,7 @@ bool first_bytes_arrived(int fd) {
   const ssize_t received = net::peek(fd, header.data(), header.size());
   if (received <= 0) return received == 0 || errno != EAGAIN;
   if (static_cast<std::size_t>(received) < header.size()) return false;
-  int readable = 0;
-  if (::ioctl(fd, FIONREAD, &readable) != 0) return true;
-  return static_cast<std::size_t>(readable) >= first_record_bytes(header);
+  return holds(fd, first_record_bytes(header));
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ void H2Client::arm_timer() {
 // that never opens; then its stream ends, or the connection if no request runs or the socket does not take what was
 // framed.
 Instant H2Client::idle_deadline() const {
-  const bool outlived = session_.detached_backlog() != 0 || session_.streams() + outliving_ > running_;
+  const bool outlived = session_.streams() + outliving_ > running_;
   if (running_ != 0 && !outlived && write_queue_.empty()) return kNever;
   return deadline_after(progress_at_, listen_.idle_timeout);
 }

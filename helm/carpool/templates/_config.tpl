@@ -71,6 +71,10 @@ address: {{ printf "unix:%s" (include "carpool.socket" (first .)) | quote }}
 {{- ternary (default $first $proxy) $proxy (eq .Values.mode "daemonset") -}}
 {{- end -}}
 
+{{- define "carpool.isLoopback" -}}
+{{- if regexMatch "^(127\\.|\\[::1\\])" . -}}true{{- end -}}
+{{- end -}}
+
 {{- define "carpool.proxyPort" -}}
 {{- with include "carpool.proxyAddress" . -}}
 {{- include "carpool.port" . | required (printf "carpool: config.listen: %s has to end with a port, which the applications are given" .) -}}
@@ -80,13 +84,13 @@ address: {{ printf "unix:%s" (include "carpool.socket" (first .)) | quote }}
 {{/* The same port, of a container whose hostPort or Service leads to it. */}}
 {{- define "carpool.nodePort" -}}
 {{- $address := include "carpool.proxyAddress" . -}}
-{{- if and (or .Values.daemonset.hostPort .Values.daemonset.service.enabled) (regexMatch "^(127\\.|\\[::1\\])" $address) -}}{{- fail (printf "carpool: mode: daemonset: config.listen: %s is on loopback, where no other pod reaches it" $address) -}}{{- end -}}
+{{- if and (or .Values.daemonset.hostPort .Values.daemonset.service.enabled) (include "carpool.isLoopback" $address) -}}{{- fail (printf "carpool: mode: daemonset: config.listen: %s is on loopback, where no other pod reaches it" $address) -}}{{- end -}}
 {{- include "carpool.proxyPort" . -}}
 {{- end -}}
 
 {{- define "carpool.metricsPort" -}}
 {{- $address := dig "metrics" "address" "" .Values.config -}}
 {{- $why := "carpool: config.metrics.address is where the kubelet and Prometheus ask: it needs a port, not on loopback" -}}
-{{- if regexMatch "^(127\\.|\\[::1\\])" $address -}}{{- fail $why -}}{{- end -}}
+{{- if include "carpool.isLoopback" $address -}}{{- fail $why -}}{{- end -}}
 {{- include "carpool.port" (required $why $address) | required $why -}}
 {{- end -}}

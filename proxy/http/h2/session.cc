@@ -324,9 +324,6 @@ std::size_t H2Session::streams() const {
 std::size_t H2Session::backlog() const {
   return impl_->backlog;
 }
-std::size_t H2Session::detached_backlog() const {
-  return impl_->detached_backlog;
-}
 std::uint64_t H2Session::messages_framed() const {
   return impl_->messages_framed;
 }

@@ -102,7 +102,6 @@ class H2Session {
   bool window_open(const H2Stream& stream) const;  // the peer's window of this stream admits bytes
   std::size_t streams() const;                     // number of open streams of both sides
   std::size_t backlog() const;                     // bytes queued on all streams
-  std::size_t detached_backlog() const;            // of those, on streams without an owner: leave(), cut()
   std::uint64_t messages_framed() const;           // bytes of heads and bodies that went into frames so far
   std::size_t library_memory() const;              // bytes
   void release_memory();                           // that is kept for reuse; called when the session is idle

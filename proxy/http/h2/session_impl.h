@@ -40,7 +40,6 @@ struct H2Impl {
   void require(int result);
   void queue(H2Stream& stream, std::string_view bytes);
   void detach(H2Stream& stream);
-  void note_dequeued(H2Stream& stream, std::size_t bytes);
   void drop_queue(H2Stream& stream);
   void submit_reset(H2Stream& stream, H2Error error);
   void cut_if_drained(H2Stream& stream);
@@ -126,7 +125,7 @@ struct H2Impl {
   bool quiet = false;      // there was nothing to send, and nothing was received or submitted since
   bool terminating = false;
   bool stopped_by_owner = false;  // by terminate(), not because of what was received
-  std::size_t backlog = 0, detached_backlog = 0;
+  std::size_t backlog = 0;
   std::uint64_t messages_framed = 0;
   std::size_t queued = 0;  // frames that waited in the library before the frame, or the part of one, that is being read
   std::size_t stream_count = 0;

@@ -33,7 +33,7 @@ int H2Impl::write_frame(H2Stream& stream, std::string_view head, std::size_t siz
   stream.sent_ += size;
   stream.moved_ += size;
   messages_framed += size;
-  note_dequeued(stream, size);
+  backlog -= size;
   if (stream.backlog() == 0) {
     stream.sent_ = 0;
     stream.queue_.clear();

@@ -114,18 +114,13 @@ void H2Impl::queue(H2Stream& stream, std::string_view bytes) {
 // The owner leaves the stream; its queue remains.
 void H2Impl::detach(H2Stream& stream) {
   stream.user_ = nullptr;
-  if (!std::exchange(stream.detached_, true)) detached_backlog += stream.backlog();
+  stream.detached_ = true;
   give_window(stream, stream.unconsumed_);
-}
-
-void H2Impl::note_dequeued(H2Stream& stream, std::size_t bytes) {
-  backlog -= bytes;
-  if (stream.detached_) detached_backlog -= bytes;
 }
 
 void H2Impl::drop_queue(H2Stream& stream) {
   static_cast<void>(take_waiting(stream));
-  note_dequeued(stream, stream.backlog());
+  backlog -= stream.backlog();
   stream.queue_.clear();
   stream.sent_ = 0;
 }
